@@ -1,0 +1,38 @@
+"""What an audit finds: a list of checks, each passed or failed with what was asked, what was found and the worst case as evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Check:
+    """One promise, recomputed. `evidence` names the worst bucket or value where there is one."""
+
+    name: str
+    passed: bool
+    asked: str
+    achieved: str
+    evidence: str | None = None
+
+    def __str__(self) -> str:
+        mark = "passed" if self.passed else "FAILED"
+        return f"{mark}  {self.name}: asked {self.asked}, found {self.achieved}" + (f" ({self.evidence})" if self.evidence else "")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """All checks of one audit; `achieved` maps a sensitive value's text to its largest share in any bucket, as exact text."""
+
+    checks: tuple[Check, ...]
+    achieved: dict[str | None, str] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        """True when every check passed."""
+        return all(check.passed for check in self.checks)
+
+    @property
+    def failures(self) -> tuple[Check, ...]:
+        """The checks that failed."""
+        return tuple(check for check in self.checks if not check.passed)

@@ -1,0 +1,29 @@
+"""Errors that end a run: each class carries the exit code, each message says what is wrong, where, and how to mend it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class AnonlibError(Exception):
+    """Anything anonlib refuses to do. `exit_code` is what a job or the command line exits with."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class SpecError(AnonlibError):
+    """The release spec, the arguments or the input data are not usable as they are (exit code 2)."""
+
+    exit_code = 2
+
+
+class Unsatisfiable(AnonlibError):
+    """The privacy requirement cannot be met on this table; the message names values and the weakest setting that can (exit code 3)."""
+
+    exit_code = 3
+
+
+class AuditRefused(AnonlibError):
+    """The audit found that what was about to be published does not keep its promise (exit code 4)."""
+
+    exit_code = 4

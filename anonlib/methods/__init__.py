@@ -1,0 +1,1 @@
+"""The recipes: one file per published method, a page each."""

@@ -1,0 +1,1 @@
+"""Baselines: methods to compare with, on the same layouts."""

@@ -1,0 +1,1 @@
+"""What is promised: exact predicates on counts. Pure: no Spark, no floats in a comparison."""

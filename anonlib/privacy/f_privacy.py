@@ -1,0 +1,136 @@
+"""F'-privacy: each sensitive value x_i has its own threshold f'_i on the share it may have in any bucket.
+
+Source: generalized bucketization, section 3; eligibility is Lemma 1. All comparisons are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from anonlib.errors import SpecError, Unsatisfiable
+from anonlib.exact import ceil_over, exact, floor_times, text
+from anonlib.privacy.counts import Int64Array, SensitiveCounts
+
+Thresholdish = int | str | Fraction
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """f'_i for each value of one `SensitiveCounts`, in its order; every f'_i in (0, 1]."""
+
+    fractions: tuple[Fraction, ...]
+
+    def capacity(self, size: int) -> Int64Array:
+        """floor(f'_i * size) for each value, (m,) int64: how many records of x_i a bucket of `size` may hold."""
+        return np.array([floor_times(f, size) for f in self.fractions], dtype=np.int64)
+
+    def capacities(self, sizes: range | list[int] | tuple[int, ...]) -> Int64Array:
+        """floor(f'_i * S_j), (m, q) int64."""
+        if len(sizes) == 0:
+            return np.zeros((len(self.fractions), 0), dtype=np.int64)
+        return np.stack([self.capacity(size) for size in sizes], axis=1)
+
+    @property
+    def smallest_size(self) -> int:
+        """M = min_i ceil(1 / f'_i): no bucket can be smaller."""
+        return min(ceil_over(1, f) for f in self.fractions)
+
+    @property
+    def equivalent_l(self) -> int:
+        """The l of the l-diversity that would keep every threshold, ceil(1 / min_i f'_i)."""
+        return ceil_over(1, min(self.fractions))
+
+
+@dataclass(frozen=True)
+class FPrivacy:
+    """How the thresholds are stated: per value, by a formula min(1, theta f_i + offset), or by a default.
+
+    A value's own threshold wins over the formula, the formula over the default. With none of them for some value
+    the requirement is incomplete and `thresholds` refuses it.
+    """
+
+    theta: Fraction | None = None
+    offset: Fraction = Fraction(0)
+    default: Fraction | None = None
+    own: Mapping[str, Fraction] = field(default_factory=dict)
+
+    @staticmethod
+    def linear(theta: Thresholdish, offset: Thresholdish = 0, thresholds: Mapping[str, Thresholdish] | None = None) -> FPrivacy:
+        """f'_i = min(1, theta f_i + offset), with exceptions per value in `thresholds`. Numbers as text or int."""
+        return FPrivacy(theta=_not_negative(theta, "theta"), offset=_not_negative(offset, "offset"), own=_own(thresholds))
+
+    @staticmethod
+    def uniform(threshold: Thresholdish, thresholds: Mapping[str, Thresholdish] | None = None) -> FPrivacy:
+        """The same threshold for every value, with exceptions per value in `thresholds`."""
+        return FPrivacy(default=_share(threshold, "default"), own=_own(thresholds))
+
+    @staticmethod
+    def l_diversity(l: int) -> FPrivacy:  # noqa: E741  (the field's name)
+        """f'_i = 1 / l for every value."""
+        if isinstance(l, bool) or not isinstance(l, int) or l < 1:
+            raise SpecError(f"l: {l!r} is not a whole number of at least 1")
+        return FPrivacy(default=Fraction(1, l))
+
+    def threshold(self, value: str | None, frequency: Fraction) -> Fraction:
+        """f' of one value with overall frequency `frequency`."""
+        if value is not None and value in self.own:
+            return self.own[value]
+        if self.theta is not None:
+            return min(Fraction(1), self.theta * frequency + self.offset)
+        if self.default is not None:
+            return self.default
+        raise SpecError(
+            f"privacy: no threshold covers the sensitive value {value!r}; add it under thresholds, or give theta (with offset) or default"
+        )
+
+    def thresholds(self, counts: SensitiveCounts) -> Thresholds:
+        """Exact thresholds for a table with these counts. Raises Unsatisfiable unless f'_i >= f_i for all i (Lemma 1).
+
+        Raises SpecError when a value named under `own` does not occur (a misspelt name would protect nothing).
+        """
+        known = set(counts.values)
+        missing = sorted(v for v in self.own if v not in known)
+        if missing:
+            raise SpecError(
+                f"privacy.thresholds: {missing[0]!r} does not occur in the sensitive column; "
+                f"values that do: {', '.join(repr(v) for v in counts.values[:10])}{', ...' if counts.m > 10 else ''}"
+            )
+        found = tuple(self.threshold(v, counts.frequency(i)) for i, v in enumerate(counts.values))
+        offending = [i for i in range(counts.m) if found[i] < counts.frequency(i)]
+        if offending:
+            raise Unsatisfiable(self._refusal(counts, found, offending))
+        return Thresholds(found)
+
+    def _refusal(self, counts: SensitiveCounts, found: tuple[Fraction, ...], offending: list[int]) -> str:
+        lines = [
+            f"{counts.values[i]!r}: {int(counts.counts[i]):,} of {counts.n:,} records "
+            f"({float(counts.frequency(i)):.4%}), threshold {text(found[i])}, smallest that works {text(counts.frequency(i))}"
+            for i in offending
+        ]
+        return (
+            f"no publication can keep these thresholds, since {len(offending)} sensitive value(s) are more frequent in the "
+            f"whole table than their threshold allows in any bucket (Lemma 1). Raise the thresholds, or coarsen or withhold the values:\n  "
+            + "\n  ".join(lines)
+        )
+
+
+def _share(number: Thresholdish, name: str) -> Fraction:
+    share = exact(number, name)
+    if not 0 < share <= 1:
+        raise SpecError(f"{name}: {text(share)} is not a share: a threshold lies above 0 and is at most 1")
+    return share
+
+
+def _not_negative(number: Thresholdish, name: str) -> Fraction:
+    value = exact(number, name)
+    if value < 0:
+        raise SpecError(f"{name}: {text(value)} is negative; it must be 0 or more")
+    return value
+
+
+def _own(thresholds: Mapping[str, Thresholdish] | None) -> dict[str, Fraction]:
+    return {str(v): _share(t, f"thresholds.{v}") for v, t in (thresholds or {}).items()}

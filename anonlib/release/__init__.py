@@ -1,0 +1,1 @@
+"""What leaves the house: layouts, manifest, atomic publication, and the opened release."""

@@ -1,0 +1,13 @@
+"""The bucketized layout: which columns stand in `qit/` and `st/`.
+
+qit/  quasi-identifiers and `other` columns unchanged, `bucket_id` long
+st/   `bucket_id` long, the sensitive column, `count` long: one row per distinct sensitive value of a bucket
+"""
+
+from __future__ import annotations
+
+QIT = "qit"
+ST = "st"
+BUCKET_ID = "bucket_id"
+COUNT = "count"
+RESERVED = (BUCKET_ID, COUNT)

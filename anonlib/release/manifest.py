@@ -1,0 +1,136 @@
+"""The manifest: the public record of a release, written last. A release exists when its manifest does.
+
+It holds what a reader needs to use and to check the release, and never the key, per-record facts, or anything computed
+from an unpublished column beyond the overall distribution of the sensitive attribute.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+FORMAT_VERSION = 1
+FILE_NAME = "manifest.json"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class MethodPart(_Part):
+    """Which method, with every parameter as it was used. Numbers of a guarantee are exact text."""
+
+    name: str
+    parameters: dict[str, Any]
+
+
+class ValuePart(_Part):
+    """One sensitive value: its share of the table, what was asked, what the audit found (exact text: "3/20", "0.15")."""
+
+    value: str | None
+    count: int
+    threshold: str
+    achieved: str | None = None
+
+
+class GuaranteePart(_Part):
+    """What nobody can infer, in words and in numbers."""
+
+    model: str
+    words: str
+    sensitive: str
+    sensitive_type: str
+    values: list[ValuePart]
+
+
+class RowsPart(_Part):
+    """input = published + suppressed + dropped; dummy and fake are additions that belong to no person."""
+
+    input: int
+    published: int
+    dropped: int = 0
+    suppressed: int = 0
+    dummy: int = 0
+    fake: int = 0
+
+
+class SizePart(_Part):
+    size: int
+    number: int
+
+
+class SolverPart(_Part):
+    """What was chosen and what is proven about it."""
+
+    name: str
+    status: str
+    setting: list[SizePart]
+    loss: int
+    bound: int
+    gap: float
+    seconds: float
+
+
+class CheckPart(_Part):
+    name: str
+    passed: bool
+    asked: str
+    achieved: str
+    evidence: str | None = None
+
+
+class AuditPart(_Part):
+    mode: Literal["gate", "report", "off"]
+    passed: bool | None
+    checks: list[CheckPart]
+
+
+class ColumnPart(_Part):
+    name: str
+    type: str
+    role: str
+
+
+class TablePart(_Part):
+    """A table of the release: `path` is relative to the release; `checksum` is over its rows in any order."""
+
+    path: str
+    format: str
+    rows: int
+    checksum: str
+    columns: list[ColumnPart]
+
+
+class SplitsPart(_Part):
+    """How the input was cut into partitions: with the same key and the same splits a run repeats row for row."""
+
+    partitions: int
+    settings: dict[str, str]
+
+
+class Manifest(_Part):
+    """The whole of `manifest.json`."""
+
+    format_version: int = FORMAT_VERSION
+    anonlib_version: str
+    spark_version: str
+    layout: Literal["bucketized"]
+    method: MethodPart
+    guarantee: GuaranteePart
+    missing: dict[str, str]
+    rows: RowsPart
+    solver: SolverPart
+    utility: dict[str, float]
+    audit: AuditPart
+    tables: dict[str, TablePart]
+    splits: SplitsPart
+
+    def to_json(self) -> str:
+        """Readable JSON text."""
+        return self.model_dump_json(indent=2) + "\n"
+
+    @staticmethod
+    def from_json(text: str) -> Manifest:
+        """Parse and validate. Raises pydantic's ValidationError on anything unknown."""
+        return Manifest.model_validate_json(text)

@@ -1,0 +1,1 @@
+"""What the steward asks: the typed, validated release spec."""
