@@ -32,12 +32,16 @@ def exact(number: Exactish, name: str = "") -> Fraction:
         return number
     if isinstance(number, bool) or not isinstance(number, (int, str, Decimal)):
         if isinstance(number, float):
-            raise SpecError(f'{where}{number!r} is a binary float and cannot carry a guarantee: write it as text, e.g. "{number!r}"')
+            raise SpecError(
+                f'{where}{number!r} is a binary float and cannot carry a guarantee: write it as text, e.g. "{number!r}"'
+            )
         raise SpecError(f'{where}{number!r} is not a number: write a decimal or a fraction, e.g. "0.02" or "1/13"')
     try:
         return Fraction(number)
     except (ValueError, ZeroDivisionError, OverflowError):
-        raise SpecError(f'{where}{str(number)!r} is not a number: write a decimal or a fraction, e.g. "0.02" or "1/13"') from None
+        raise SpecError(
+            f'{where}{str(number)!r} is not a number: write a decimal or a fraction, e.g. "0.02" or "1/13"'
+        ) from None
 
 
 def floor_times(factor: Fraction, count: int) -> int:

@@ -27,8 +27,10 @@ def with_columns(frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:
 
 
 def aggregate(frame: DataFrame, by: Sequence[str], columns: Mapping[str, str]) -> DataFrame:
-    """Group by the columns named in `by` (the whole frame when empty) and aggregate {name: SQL aggregate}. One shuffle of partial results."""
-    return frame.groupBy(*[F.col(_back(name)) for name in by]).agg(*[F.expr(text).alias(name) for name, text in columns.items()])
+    """Group by the columns named in `by` (the whole frame when empty) and aggregate {name: SQL aggregate}. One shuffle."""
+    return frame.groupBy(*[F.col(_back(name)) for name in by]).agg(
+        *[F.expr(text).alias(name) for name, text in columns.items()]
+    )
 
 
 def one_row(frame: DataFrame) -> dict[str, Any]:
@@ -40,7 +42,9 @@ def rows(frame: DataFrame, limit: int) -> list[dict[str, Any]]:
     """At most `limit` rows, as dictionaries. Raises if there are more: what grows with the table never reaches the driver."""
     found = frame.limit(limit + 1).collect()
     if len(found) > limit:
-        raise AnonlibError(f"internal: a result meant to have at most {limit:,} rows has more; it was not brought to the driver")
+        raise AnonlibError(
+            f"internal: a result meant to have at most {limit:,} rows has more; it was not brought to the driver"
+        )
     return [row.asDict(recursive=True) for row in found]
 
 

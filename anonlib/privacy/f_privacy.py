@@ -59,9 +59,13 @@ class FPrivacy:
     own: Mapping[str, Fraction] = field(default_factory=dict)
 
     @staticmethod
-    def linear(theta: Thresholdish, offset: Thresholdish = 0, thresholds: Mapping[str, Thresholdish] | None = None) -> FPrivacy:
+    def linear(
+        theta: Thresholdish, offset: Thresholdish = 0, thresholds: Mapping[str, Thresholdish] | None = None
+    ) -> FPrivacy:
         """f'_i = min(1, theta f_i + offset), with exceptions per value in `thresholds`. Numbers as text or int."""
-        return FPrivacy(theta=_not_negative(theta, "theta"), offset=_not_negative(offset, "offset"), own=_own(thresholds))
+        return FPrivacy(
+            theta=_not_negative(theta, "theta"), offset=_not_negative(offset, "offset"), own=_own(thresholds)
+        )
 
     @staticmethod
     def uniform(threshold: Thresholdish, thresholds: Mapping[str, Thresholdish] | None = None) -> FPrivacy:
