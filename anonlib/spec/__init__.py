@@ -1,1 +1,23 @@
-"""What the steward asks: the typed, validated release spec."""
+"""What the steward asks: one typed, validated description of a release, built by YAML and by Python alike."""
+
+from anonlib.spec.keys import resolve_key
+from anonlib.spec.load import load_spec, parse_spec
+from anonlib.spec.methods import Anatomy, Bucketize, Method, PrivacyWanted
+from anonlib.spec.release import Column, Columns, Input, Missing, Output, QuasiIdentifier, ReleaseSpec
+
+__all__ = [
+    "Anatomy",
+    "Bucketize",
+    "Column",
+    "Columns",
+    "Input",
+    "Method",
+    "Missing",
+    "Output",
+    "PrivacyWanted",
+    "QuasiIdentifier",
+    "ReleaseSpec",
+    "load_spec",
+    "parse_spec",
+    "resolve_key",
+]

@@ -1,0 +1,293 @@
+"""The release spec: which table, which columns play which role, which method, and where the release goes.
+
+`anonlib.spec.load` builds it, from YAML and from Python alike. Everything here is frozen once built.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+
+from anonlib.errors import SpecError
+from anonlib.hierarchy import Hierarchy, read_hierarchy
+from anonlib.spec.keys import read_key_reference
+from anonlib.spec.methods import Method, read_method
+from anonlib.spec.part import Fault, Faults, Part, Text, fault, read_text, shown
+
+RESERVED = ("bucket_id", "count")
+"""Columns that the published tables add; no published column of the input may have such a name."""
+
+ColumnType = Literal["numeric", "categorical"]
+Handling = Literal["keep", "drop", "error"]
+
+
+def read_options(given: Any) -> dict[str, str]:
+    """{option: its text}; true, false and numbers may come as Python values."""
+    if not isinstance(given, Mapping):
+        raise fault(f"{shown(given)} is not a mapping; write the reader's options, e.g. {{header: true}}")
+    faults: list[Fault] = []
+    found: dict[str, str] = {}
+    for key, value in given.items():
+        if isinstance(value, bool):
+            found[str(key)] = "true" if value else "false"
+        elif isinstance(value, (str, int, float)):
+            found[str(key)] = str(value)
+        else:
+            faults.append((str(key), f"{shown(value)} is not an option's value; write text, a number, true or false"))
+    if faults:
+        raise Faults(*faults)
+    return found
+
+
+class Input(Part):
+    """The table to publish: a path with its format, or the name of a table in the session's catalog.
+
+    `schema` (here `schema_ddl`) is DDL text, e.g. "age INT, job STRING"; `options` are the Spark reader's own, e.g. {header: true}.
+    """
+
+    path: Text | None = None
+    format: Literal["parquet", "csv", "json", "orc", "delta", "iceberg", "avro"] = "parquet"
+    schema_ddl: Text | None = Field(default=None, alias="schema")
+    options: Annotated[dict[str, str], BeforeValidator(read_options)] = Field(default_factory=dict)
+    table: Text | None = None
+
+    @model_validator(mode="after")
+    def _path_or_table(self) -> Input:
+        if (self.path is None) == (self.table is None):
+            raise fault("give either path (with format) or table, exactly one of the two")
+        if self.table is not None:
+            unused = [key for name, key in _OF_A_PATH.items() if name in self.model_fields_set]
+            if unused:
+                raise Faults(
+                    *(
+                        (key, "a catalog table has its own; leave this out, or give path instead of table")
+                        for key in unused
+                    )
+                )
+        return self
+
+
+_OF_A_PATH = {"format": "format", "schema_ddl": "schema", "options": "options"}
+
+
+class Output(Part):
+    """Where the release goes. `evidence`, outside the release, is for what an audit needs and nobody may publish."""
+
+    path: Text = Field(description="where the release goes, e.g. path: releases/census")
+    format: Literal["parquet", "orc", "delta"] = "parquet"
+    evidence: Text | None = None
+
+    @model_validator(mode="after")
+    def _evidence_outside(self) -> Output:
+        if self.evidence is not None and _overlap(self.evidence, self.path):
+            raise fault(
+                f"{shown(self.evidence)} and the release at {shown(self.path)} overlap; keep evidence outside the release",
+                at="evidence",
+            )
+        return self
+
+
+class Column(Part):
+    """A column with its type; `categorical` when no type is given."""
+
+    name: Text = Field(description="the column's name")
+    type: ColumnType = "categorical"
+
+
+def read_hierarchy_file(given: Any, info: ValidationInfo) -> Hierarchy | None:
+    """The parsed hierarchy of a CSV path; a relative path starts at the working directory (or the base_dir given)."""
+    if given is None or isinstance(given, Hierarchy):
+        return given
+    base_dir = (info.context or {}).get("base_dir")
+    try:
+        return read_hierarchy(os.path.join(base_dir or "", read_text(given)))
+    except SpecError as error:
+        raise fault(str(error)) from None
+
+
+class QuasiIdentifier(Column):
+    """A column that an adversary may know of a person. `hierarchy` is a CSV path in the spec, parsed here."""
+
+    hierarchy: Annotated[Hierarchy | None, BeforeValidator(read_hierarchy_file)] = None
+
+    @model_validator(mode="after")
+    def _hierarchy_of_categories(self) -> QuasiIdentifier:
+        if self.hierarchy is not None and self.type == "numeric":
+            raise fault(
+                "a numeric column is generalized to ranges and has no hierarchy; leave it out, or write type: categorical",
+                at="hierarchy",
+            )
+        return self
+
+
+def _listed_columns(given: Any) -> list[Any]:
+    """A bare name stands for a categorical column of that name."""
+    if not isinstance(given, (list, tuple)):
+        raise fault(f"{shown(given)} is not a list of columns; write e.g. [{{name: age, type: numeric}}, country]")
+    if not given:
+        raise fault("the list is empty; name at least one column")
+    return [{"name": item} if isinstance(item, str) else item for item in given]
+
+
+def _one_or_more(given: Any) -> list[Any]:
+    return _listed_columns([given] if isinstance(given, (str, Mapping, Column)) else given)
+
+
+def _names(given: Any) -> list[Any]:
+    if not isinstance(given, (list, tuple)):
+        raise fault(f"{shown(given)} is not a list of column names; write e.g. [name, ssn]")
+    return list(given)
+
+
+Names = Annotated[tuple[Text, ...], BeforeValidator(_names)]
+
+
+class Columns(Part):
+    """Every column of the input in exactly one role; names are compared as Spark compares them, without regard to case.
+
+    quasi_identifiers : what an adversary may know of a person; published
+    sensitive         : what nobody may infer of a person; published by the method's rules
+    identifiers       : never published
+    other             : published unchanged beside the quasi-identifiers, and so known to everybody
+    """
+
+    quasi_identifiers: Annotated[tuple[QuasiIdentifier, ...], BeforeValidator(_listed_columns)] = Field(
+        description="the columns an adversary may know, e.g. [{name: age, type: numeric}, country]"
+    )
+    sensitive: Annotated[tuple[Column, ...], BeforeValidator(_one_or_more)] = Field(
+        description="the column nobody may infer, e.g. {name: occupation, type: categorical}"
+    )
+    identifiers: Names = ()
+    other: Names = ()
+
+    @model_validator(mode="after")
+    def _once_each(self) -> Columns:
+        faults: list[Fault] = []
+        seen: dict[str, tuple[str, str]] = {}
+        for role, name in self.roles():
+            if name.lower() in seen:
+                earlier_role, earlier = seen[name.lower()]
+                same = "" if name == earlier else f" as {earlier!r}, which Spark does not tell apart"
+                faults.append(
+                    (
+                        role,
+                        f"{name!r} is already named under {earlier_role}{same}; name each column once, in its one role",
+                    )
+                )
+            elif role != "identifiers" and name.lower() in RESERVED:
+                faults.append(
+                    (
+                        role,
+                        f"{name!r} is a column that the release adds itself; rename it in the input (a view will do)",
+                    )
+                )
+            seen[name.lower()] = (role, name)
+        if faults:
+            raise Faults(*faults)
+        return self
+
+    def roles(self) -> Iterator[tuple[str, str]]:
+        """(role, column name) of every named column, in the spec's order."""
+        yield from (("quasi_identifiers", column.name) for column in self.quasi_identifiers)
+        yield from (("sensitive", column.name) for column in self.sensitive)
+        yield from (("identifiers", name) for name in self.identifiers)
+        yield from (("other", name) for name in self.other)
+
+    def to_public_dict(self) -> dict[str, Any]:
+        """The published columns with their roles and types; identifiers and hierarchy files are left out."""
+        return {
+            "quasi_identifiers": [{"name": column.name, "type": column.type} for column in self.quasi_identifiers],
+            "sensitive": [{"name": column.name, "type": column.type} for column in self.sensitive],
+            "other": list(self.other),
+        }
+
+    @property
+    def quasi_identifier_names(self) -> tuple[str, ...]:
+        """Names of the quasi-identifiers, in order."""
+        return tuple(column.name for column in self.quasi_identifiers)
+
+    @property
+    def sensitive_names(self) -> tuple[str, ...]:
+        """Names of the sensitive columns, in order."""
+        return tuple(column.name for column in self.sensitive)
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Every named column; a column of the input that is not among them is an error."""
+        return tuple(name for _, name in self.roles())
+
+
+class Missing(Part):
+    """What happens to a record with a null or NaN: kept (as a value of its own), dropped (and counted), or refused."""
+
+    quasi_identifiers: Handling = "keep"
+    sensitive: Handling = "error"
+
+
+class Random(Part):
+    """Where the release key lies ("env:NAME" or "file:PATH"); None for a fresh key. See `anonlib.spec.keys.resolve_key`."""
+
+    key: Annotated[str | None, BeforeValidator(lambda given: None if given is None else read_key_reference(given))] = (
+        None
+    )
+
+
+class ReleaseSpec(Part):
+    """One release as asked for. `input` or `output` is None only when Python handed over a DataFrame, or keeps no release."""
+
+    input: Input | None = None
+    output: Output | None = None
+    columns: Columns = Field(description="the role of every column: quasi_identifiers, sensitive, identifiers, other")
+    missing: Missing = Field(default_factory=Missing)
+    method: Annotated[Method, BeforeValidator(read_method)] = Field(
+        description="exactly one method with its parameters, e.g. bucketize: {privacy: {theta: 8, offset: 0.02}}"
+    )
+    random: Random = Field(default_factory=Random)
+    audit: Literal["gate", "report", "off"] = "gate"
+
+    @model_validator(mode="after")
+    def _parts_agree(self) -> ReleaseSpec:
+        faults: list[Fault] = []
+        method, names = self.method, self.columns.sensitive_names
+        if len(names) > method.sensitive_columns:
+            few = f"{method.name} protects {method.sensitive_columns} sensitive column, and {len(names)} are named ({', '.join(names)})"
+            faults.append(("columns.sensitive", f"{few}; keep one, and withhold the others as identifiers"))
+        if self.output is not None:
+            if self.output.evidence is not None and not method.leaves_evidence:
+                faults.append(
+                    ("output.evidence", f"{method.name} leaves no evidence beside the release; leave this out")
+                )
+            source = self.input.path if self.input is not None else None
+            if source is not None and _overlap(source, self.output.path):
+                faults.append(
+                    (
+                        "output.path",
+                        f"{shown(self.output.path)} overlaps with the input at {shown(source)}; publish elsewhere",
+                    )
+                )
+        if faults:
+            raise Faults(*faults)
+        return self
+
+    def to_public_dict(self) -> dict[str, Any]:
+        """What a manifest may say of the spec: roles, policies and the method's parameters as exact text; no path, no key."""
+        return {
+            "columns": self.columns.to_public_dict(),
+            "missing": self.missing.to_public_dict(),
+            "method": {"name": self.method.name, "parameters": self.method.to_public_dict()},
+            "audit": self.audit,
+        }
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether two paths are the same folder or one lies in the other."""
+    a, b = _normal(one), _normal(other)
+    return a == b or a.startswith(b + "/") or b.startswith(a + "/")
+
+
+def _normal(path: str) -> str:
+    local = path.removeprefix("file://") if path.startswith("file:///") else path.removeprefix("file:")
+    return path.rstrip("/") if "://" in local or local.startswith("dbfs:") else os.path.abspath(local)
