@@ -2,10 +2,11 @@
 
 from anonlib.spec.keys import resolve_key
 from anonlib.spec.load import load_spec, parse_spec
-from anonlib.spec.methods import Anatomy, Bucketize, Method, PrivacyWanted
+from anonlib.spec.methods import METHODS, Anatomy, Bucketize, Method, PrivacyWanted
 from anonlib.spec.release import Column, Columns, Input, Missing, Output, QuasiIdentifier, ReleaseSpec
 
 __all__ = [
+    "METHODS",
     "Anatomy",
     "Bucketize",
     "Column",

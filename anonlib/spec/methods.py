@@ -108,7 +108,7 @@ class Bucketize(Method):
     privacy            : what nobody may infer
     solver             : "optimal" (anytime, within `time_limit`), "multi_size" or "two_size"
     max_bucket_size    : M', no bucket holds more records
-    time_limit         : seconds for the optimal solver; None for the others, which need no limit
+    time_limit         : seconds for optimal (60 when not given) and, if given, for multi_size; two_size always runs to its end
     fake_values        : s sensitive values per bucket that belong to nobody, against an adversary who knows some records
     avoid_negative_associations : choose the fake values among those that the release itself does not rule out
     """
@@ -135,9 +135,9 @@ class Bucketize(Method):
 
     @model_validator(mode="after")
     def _nothing_ignored(self) -> Bucketize:
-        if self.time_limit is not None and self.solver != "optimal":
+        if self.time_limit is not None and self.solver == "two_size":
             raise fault(
-                f"the solver {self.solver} has no use for a time limit; leave it out, or write solver: optimal",
+                "the solver two_size always runs to its end; leave the time limit out, or write solver: optimal",
                 at="time_limit",
             )
         if self.avoid_negative_associations and not self.fake_values:

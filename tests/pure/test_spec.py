@@ -309,7 +309,7 @@ FAULTS = {
     ),
     "time limit nobody uses": (
         minimal(method={"bucketize": {"privacy": {"l": 2}, "solver": "two_size", "time_limit": 5}}),
-        ["method.bucketize.time_limit: the solver two_size has no use for a time limit"],
+        ["method.bucketize.time_limit: the solver two_size always runs to its end"],
     ),
     "no fake values to choose": (
         minimal(method={"bucketize": {"privacy": {"l": 2}, "avoid_negative_associations": "true"}}),
@@ -335,6 +335,24 @@ def test_a_fault_names_the_key_the_value_and_the_mend(name: str) -> None:
         assert part in message
     assert "pydantic" not in message.lower()
     assert "validation error" not in message.lower()
+
+
+@pytest.mark.parametrize(
+    ("solver", "asked", "limit"),
+    [
+        ("optimal", None, 60.0),
+        ("optimal", "7.5", 7.5),
+        ("multi_size", None, None),
+        ("multi_size", 2, 2.0),
+        ("two_size", None, None),
+    ],
+)
+def test_the_time_limit_of_each_solver(solver: str, asked: Any, limit: float | None) -> None:
+    method = parse_spec(
+        minimal(method={"bucketize": {"privacy": {"l": 2}, "solver": solver, "time_limit": asked}})
+    ).method
+    assert isinstance(method, Bucketize)
+    assert method.time_limit == limit
 
 
 @pytest.mark.parametrize("method", ["heterogeneous", "sabre", "perturb", "mondrian"])
