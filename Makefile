@@ -1,0 +1,41 @@
+# `make` alone lists the commands. Each sets up what it needs, once, in .venv (and .venv-spark35); nothing else is touched.
+
+PYTHON ?= python3
+BIN := .venv/bin
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint pure slow bench notebook env env-spark35 clean
+
+help:  ## list these commands
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: env  ## publish a real table: the guarantee, the solver's choice, the audit, and where the release lies
+	@$(BIN)/python jobs/demo.py
+
+test: env env-spark35  ## style, types, import contracts, all tests on the newest Spark, engine tests on Spark 3.5
+	@$(BIN)/python scripts/check.py all
+
+lint: env  ## style, types and import contracts only
+	@$(BIN)/python scripts/check.py lint
+
+pure: env  ## the tests that need no Spark, in seconds
+	@$(BIN)/python -m pytest -m "not spark and not slow" tests
+
+slow: env  ## the long statistical, cluster and scale tests
+	@JAVA_HOME=$$($(BIN)/python -m anonlib.engine.java) $(BIN)/python -m pytest -m slow tests
+
+bench: env  ## benchmarks: ratios, machine facts, written to benchmarks/results
+	@$(BIN)/python -m benchmarks
+
+notebook: env  ## run the notebooks from beginning to end
+	@set -e; for notebook in notebooks/*.py; do echo "$$notebook"; $(BIN)/python "$$notebook"; done
+
+env:  ## set up .venv (newest Spark)
+	@$(PYTHON) scripts/setup_env.py .venv
+
+env-spark35:  ## set up .venv-spark35 (Spark 3.5)
+	@$(PYTHON) scripts/setup_env.py .venv-spark35
+
+clean:  ## remove the environments and everything that was made here
+	rm -rf .venv .venv-spark35 demo build dist *.egg-info .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache \
+	  spark-warehouse metastore_db derby.log benchmarks/results
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,91 @@
+"""Run the checks, show what each says, and end with a summary: what ran, how long it took, what failed. Standard library only.
+
+.venv/bin/python scripts/check.py lint     style, types, import contracts
+.venv/bin/python scripts/check.py all      these, all tests on the newest Spark, and the engine's tests on Spark 3.5
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+NEWEST = ROOT / ".venv" / "bin"
+SPARK_3_5 = ROOT / ".venv-spark35" / "bin"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command: what it shows in the summary, the environment it runs in, its arguments."""
+
+    title: str
+    environment: Path
+    command: tuple[str, ...]
+
+
+LINT = (
+    Step("style (ruff check)", NEWEST, ("ruff", "check", ".")),
+    Step("format (ruff format)", NEWEST, ("ruff", "format", "--check", ".")),
+    Step("types of the pure code (mypy)", NEWEST, ("mypy",)),
+    Step("import contracts (import-linter)", NEWEST, ("lint-imports",)),
+)
+TESTS = (
+    Step("all tests, newest Spark", NEWEST, ("python", "-m", "pytest")),
+    Step(
+        "engine tests, Spark 3.5",
+        SPARK_3_5,
+        ("python", "-m", "pytest", "-m", "spark and not slow", "tests/engine", "tests/contract"),
+    ),
+)
+GROUPS = {"lint": LINT, "all": (*LINT, *TESTS)}
+
+
+def main() -> int:
+    """Run a group to its end, whatever fails on the way; 0 when all of it passed."""
+    group = GROUPS[sys.argv[1]]
+    outcomes = [(step, *run(step, f"{number}/{len(group)}")) for number, step in enumerate(group, 1)]
+    print("\nSummary")
+    for step, passed, seconds, last in outcomes:
+        print(f"  {'passed' if passed else 'FAILED'}  {step.title:34} {seconds:6.0f} s   {last}")
+    failed = sum(not passed for _, passed, _, _ in outcomes)
+    print(f"{len(outcomes) - failed} of {len(outcomes)} checks passed." + (f" {failed} FAILED." if failed else ""))
+    return 1 if failed else 0
+
+
+def run(step: Step, place: str) -> tuple[bool, float, str]:
+    """(passed, seconds, the last line it printed); its output is shown as it comes."""
+    print(f"\n[{place}] {step.title}: {' '.join(step.command)}", flush=True)
+    started = time.monotonic()
+    last: deque[str] = deque(maxlen=1)
+    program, *arguments = step.command
+    running = subprocess.Popen(
+        [str(step.environment / program), *arguments],
+        cwd=ROOT,
+        env=environment(step.environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    for line in running.stdout or ():
+        print(line, end="", flush=True)
+        if line.strip():
+            last.append(line.strip().strip("= "))
+    return running.wait() == 0, time.monotonic() - started, "".join(last)[:90]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """This process's environment, with the Java that suits the Spark in `folder`, and its programs first on the path."""
+    find = [folder / "python", "-m", "anonlib.engine.java"]
+    home = subprocess.run(find, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    path = f"{folder}{os.pathsep}{os.environ.get('PATH', '')}"
+    return {**os.environ, "JAVA_HOME": home, "PATH": path, "PYTHONUNBUFFERED": "1"}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
