@@ -105,7 +105,7 @@ def pip(folder: Path, arguments: list) -> None:
             log.write(line)
             lines.append(line.rstrip())
             if line.strip().startswith(SHOWN):
-                say(f"  {line.strip()[:110]}")
+                say(f"  {line.strip().partition(' (from ')[0][:110]}")
     if running.wait() != 0:
         say("\n".join(lines[-25:]))
         sys.exit(stop(f"installing failed; the whole story is in {folder.name}/setup.log"))
