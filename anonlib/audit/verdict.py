@@ -17,15 +17,30 @@ class Check:
 
     def __str__(self) -> str:
         mark = "passed" if self.passed else "FAILED"
-        return f"{mark}  {self.name}: asked {self.asked}, found {self.achieved}" + (f" ({self.evidence})" if self.evidence else "")
+        return f"{mark}  {self.name}: asked {self.asked}, found {self.achieved}" + (
+            f" ({self.evidence})" if self.evidence else ""
+        )
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a scan found of one table: how many rows, and their checksum in any order."""
+
+    rows: int
+    checksum: str
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """All checks of one audit; `achieved` maps a sensitive value's text to its largest share in any bucket, as exact text."""
+    """All checks of one audit, and what it measured on the way.
+
+    achieved : sensitive value's text -> its largest share in any bucket, as exact text
+    tables   : table name -> rows and checksum, for a manifest that is still to be written
+    """
 
     checks: tuple[Check, ...]
     achieved: dict[str | None, str] = field(default_factory=dict)
+    tables: dict[str, Measured] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:

@@ -1,0 +1,197 @@
+"""What the published tables of a bucketized release hold, measured in one scan of each.
+
+`qit` is scanned once and not shuffled. `st` is scanned once and grouped by bucket: one shuffle, of the 64-bit entries of each
+bucket. The driver gets one row per (sensitive value, count) and per bucket size.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from anonlib.audit.verdict import Measured
+from anonlib.engine.checksum import combine, pieces, row_hash, sum_columns
+from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select
+from anonlib.engine.small_table import small_table
+from anonlib.release.bucketized import BUCKET_ID, COUNT
+from anonlib.sql import quoted
+
+Pieces = tuple[int, int, int]
+_WHOLE_TYPES = ("tinyint", "smallint", "int", "bigint")
+
+
+@dataclass(frozen=True)
+class QitFacts:
+    """One scan of `qit`: `fingerprint` is of the multiset of bucket ids, `ranges` min and max of whole-number columns."""
+
+    measured: Measured
+    null_buckets: int
+    fingerprint: Pieces
+    ranges: dict[str, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """`rows` rows of `st` say: value number `code`, `count` times; the smallest of their buckets sums to `smallest`."""
+
+    code: int
+    count: int
+    rows: int
+    smallest: int
+
+
+@dataclass(frozen=True)
+class StFacts:
+    """One scan of `st`.
+
+    entries       : one per (value, count) that occurs; a count above `largest` is reported as `largest` + 1, below 1 as 0
+    unknown       : rows whose value the manifest does not list
+    sizes         : sum of a bucket's counts -> number of buckets (sums above `largest` as `largest` + 1)
+    doubled       : buckets in which a value has more than one row
+    null_buckets  : 1 when rows have no bucket id
+    fingerprint   : of the multiset of bucket ids, each as often as its counts sum to, less the fake values
+    """
+
+    measured: Measured
+    entries: tuple[Entry, ...]
+    unknown: int
+    sizes: dict[int, int]
+    doubled: int
+    null_buckets: int
+    fingerprint: Pieces
+    largest: int
+
+
+def fresh_salt() -> int:
+    """A salt that nobody knew when the tables were written, so that no table can be made to collide under it."""
+    return secrets.randbits(62)
+
+
+def scan_qit(qit: DataFrame, salt: int) -> QitFacts:
+    """Rows, checksum, null bucket ids, fingerprint of bucket ids, ranges of whole-number columns: one scan, no shuffle."""
+    ranged = [name for name, kind in qit.dtypes if name != BUCKET_ID and _whole(kind)]
+    columns = {"row": row_hash(qit), "bucket": f"xxhash64({salt}L, {BUCKET_ID})", "missing": f"{BUCKET_ID} IS NULL"}
+    columns |= {f"r{i}": quoted(name) for i, name in enumerate(ranged)}
+    sums = {"n": "count(1)", "nulls": "count_if(missing)", **sum_columns("row", "c"), **sum_columns("bucket", "f")}
+    for i in range(len(ranged)):
+        sums |= {f"low{i}": f"min(r{i})", f"high{i}": f"max(r{i})"}
+    found = one_row(aggregate(select(qit, columns), [], sums))
+    ranges = {
+        name: (int(found[f"low{i}"]), int(found[f"high{i}"]))
+        for i, name in enumerate(ranged)
+        if found[f"low{i}"] is not None
+    }
+    measured = Measured(int(found["n"]), combine(pieces(found, "c")))
+    return QitFacts(measured, int(found["nulls"]), pieces(found, "f"), ranges)
+
+
+def scan_st(
+    st: DataFrame, sensitive: str, values: Sequence[str | None], largest: int, fake_values: int, salt: int
+) -> StFacts:
+    """Everything the audit wants of `st`. `values` are the texts of the known sensitive values, `largest` the largest
+    sum of counts that any bucket may have.
+
+    A row travels as one long: a salted hash of its value with its count in the low bits. The hash keeps 64 bits less those
+    of `largest`, is salted afresh, and is drawn again if two known values collide; an unknown value passes for a known one
+    with a chance of about m / 2^50 or less.
+    """
+    bits = max(8, (largest + 1).bit_length())
+    code_of, value_salt = _value_hashes(st, sensitive, values, bits)
+    capped = f"least(greatest(coalesce({quoted(COUNT)}, 0L), 0L), {largest + 1}L)"
+    packed = f"shiftleft(xxhash64({value_salt}L, {quoted(sensitive)}), {bits}) | {capped}"
+    lines = select(st, {BUCKET_ID: BUCKET_ID, "n": capped, "entry": packed, "row": row_hash(st)})
+    buckets = aggregate(
+        lines,
+        [BUCKET_ID],
+        {"size": "sum(n)", "lines": "count(1)", "entries": "collect_list(entry)", **sum_columns("row", "c")},
+    )
+    # buckets: bucket_id, size, entries, ...  -> the same, one row per entry, and one with a null entry for the bucket itself
+    described = select(
+        buckets,
+        {
+            "size": "size",
+            "lines": "lines",
+            "entries": "concat(entries, array(CAST(NULL AS BIGINT)))",
+            "doubled": f"size(array_distinct(transform(entries, e -> shiftrightunsigned(e, {bits})))) <> size(entries)",
+            "nameless": f"{BUCKET_ID} IS NULL",
+            "bucket": f"xxhash64({salt}L, {BUCKET_ID})",
+            **{f"c_{p}": f"c_{p}" for p in ("low", "middle", "high")},
+        },
+    )
+    exploded = select(described, {"entry": "explode(entries)", **{c: c for c in described.columns if c != "entries"}})
+    only = "entry IS NULL"
+    keyed = select(
+        exploded,
+        {
+            "key": f"coalesce(entry, least(size, {largest + 1}L))",
+            "whole": only,
+            "size": "size",
+            **{c: f"IF({only}, {c}, NULL)" for c in exploded.columns if c not in ("entry", "size")},
+        },
+    )
+    shapes = aggregate(
+        keyed,
+        ["whole", "key"],
+        {
+            "n": "count(1)",
+            "smallest": "min(size)",
+            "lines": "sum(lines)",
+            "doubled": "count_if(doubled)",
+            "nameless": "count_if(nameless)",
+            **sum_columns("bucket", "f", times=f"size - {fake_values}L"),
+            **{f"c_{p}": f"sum(c_{p})" for p in ("low", "middle", "high")},
+        },
+    )
+    # A tampered table may hold any number of unknown values; more rows than known values can make are not fetched.
+    limit = (len(values) + 2) * (largest + 2)
+    return _st_facts(rows(shapes.limit(limit), limit), code_of, bits, largest)
+
+
+def _st_facts(found: list[dict[str, Any]], code_of: dict[int, int], bits: int, largest: int) -> StFacts:
+    whole = [r for r in found if r["whole"]]
+    entries, unknown = [], 0
+    for r in found:
+        if r["whole"]:
+            continue
+        key = int(r["key"]) & ((1 << 64) - 1)
+        code = code_of.get(key >> bits)
+        if code is None:
+            unknown += int(r["n"])
+        else:
+            entries.append(Entry(code, key & ((1 << bits) - 1), int(r["n"]), int(r["smallest"])))
+    total = {name: sum(int(r[name] or 0) for r in whole) for name in ("lines", "doubled", "nameless")}
+    checksum, fingerprint = (_added([pieces(r, prefix) for r in whole]) for prefix in ("c", "f"))
+    return StFacts(
+        measured=Measured(total["lines"], combine(checksum)),
+        entries=tuple(sorted(entries, key=lambda e: (e.code, e.count))),
+        unknown=unknown,
+        sizes={int(r["key"]): int(r["n"]) for r in whole},
+        doubled=total["doubled"],
+        null_buckets=total["nameless"],
+        fingerprint=fingerprint,
+        largest=largest,
+    )
+
+
+def _value_hashes(st: DataFrame, sensitive: str, values: Sequence[str | None], bits: int) -> tuple[dict[int, int], int]:
+    """(hash of a value without its top `bits` bits -> its number in `values`, the salt under which they are distinct)."""
+    kind = dict(st.dtypes)[sensitive]
+    known = small_table(st, "code int, value string", list(enumerate(values)))
+    distinct = len(set(values))
+    while True:
+        salt = fresh_salt()
+        hashed = select(known, {"code": "code", "h": f"xxhash64({salt}L, try_cast(value AS {kind}))"})
+        mask = (1 << (64 - bits)) - 1
+        code_of = {r["h"] & mask: r["code"] for r in rows(hashed, len(values))}
+        if len(code_of) == distinct or distinct == 0:
+            return code_of, salt
+
+
+def _added(sums: Sequence[Pieces]) -> Pieces:
+    return (sum(s[0] for s in sums), sum(s[1] for s in sums), sum(s[2] for s in sums))
+
+
+def _whole(kind: str) -> bool:
+    return kind in _WHOLE_TYPES or (kind.startswith("decimal(") and kind.endswith(",0)"))
