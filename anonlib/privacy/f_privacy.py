@@ -122,6 +122,35 @@ class FPrivacy:
         )
 
 
+def guarantee_words(column: str, counts: SensitiveCounts, thresholds: Thresholds, fake_values: int = 0) -> str:
+    """What the release promises, in words with the numbers used: strictest and loosest threshold, and whom they concern."""
+    strictest = min(range(counts.m), key=lambda i: (thresholds.fractions[i], i))
+    loosest = max(range(counts.m), key=lambda i: (thresholds.fractions[i], -i))
+    low, high = thresholds.fractions[strictest], thresholds.fractions[loosest]
+    who = (
+        "Someone who knows a person's quasi-identifiers, that the person is in the table, and how the release was made"
+    )
+    if low == high:
+        said = f"{who} can believe no value of {column} of that person with a probability above {text(low)} ({_percent(low)})."
+    else:
+        said = (
+            f"{who} can believe a value of {column} of that person with a probability of at most its threshold: from {text(low)} "
+            f"({_percent(low)}) for {counts.values[strictest]!r} to {text(high)} ({_percent(high)}) for {counts.values[loosest]!r}."
+        )
+    if fake_values:
+        said += (
+            f" Each bucket also lists {fake_values} value(s) that belong to nobody: to someone who knows q of its |g| records, a remaining "
+            f"value is real with probability (|g|-q)/(|g|-q+{fake_values}), which is 1/{1 + fake_values} for the last record."
+        )
+    return said
+
+
+def _percent(share: Fraction) -> str:
+    """Rounded up to a hundredth of a percent: a promise may not look stronger than it is."""
+    hundredths = -((-share.numerator * 10_000) // share.denominator)
+    return f"{hundredths // 100}.{hundredths % 100:02d} %"
+
+
 def _share(number: Thresholdish, name: str) -> Fraction:
     share = exact(number, name)
     if not 0 < share <= 1:

@@ -1,0 +1,303 @@
+"""The command line: anonlib run | explain | audit | query | evaluate.
+
+Results go to standard output (with --json as one JSON object), messages and progress to standard error. Exit codes: 0 done;
+2 bad spec, arguments or input; 3 the privacy requirement cannot be met; 4 the audit refused; 1 anything else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from anonlib import workflow
+from anonlib.engine import tables
+from anonlib.engine.session import SparkSession, session
+from anonlib.errors import AnonlibError, AuditRefused, SpecError
+from anonlib.exact import exact, text
+from anonlib.release.manifest import Manifest
+from anonlib.release.opened import Release, open_release
+from anonlib.spec.load import load_spec
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__, pretty_exceptions_enable=False)
+out = Console()
+err = Console(stderr=True, highlight=False)
+
+Conf = Annotated[Path | None, typer.Argument(help="The release spec, a YAML file.")]
+ConfOption = Annotated[Path | None, typer.Option("--conf", help="The same as an option, for spark-submit.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
+Master = Annotated[str | None, typer.Option(help="Master of an embedded session, e.g. local[4]; default local[*].")]
+Remote = Annotated[
+    str | None, typer.Option(help="A Spark Connect server, e.g. sc://host:15002, or local[2] to start one.")
+]
+ReleasePath = Annotated[str, typer.Argument(help="Path of a release.")]
+Original = Annotated[
+    str | None, typer.Option(help="The table the release was made from: a path, or a table name with --format table.")
+]
+Format = Annotated[str, typer.Option(help="Format of the original: parquet, csv, json, orc, delta, or table.")]
+
+
+@app.command()
+def run(
+    conf: Conf = None,
+    conf_option: ConfOption = None,
+    as_json: Json = False,
+    master: Master = None,
+    remote: Remote = None,
+) -> None:
+    """Make, audit and publish the release that CONF asks for."""
+    spec = load_spec(_conf(conf, conf_option))
+    with _progress() as say:
+        release = workflow.run(spec, _session(master, remote, say), say=say)
+    if as_json:
+        _print_json({"release": release.path, "manifest": json.loads(release.manifest.to_json())})
+    else:
+        _show_release(release)
+
+
+@app.command()
+def explain(
+    conf: Conf = None,
+    conf_option: ConfOption = None,
+    as_json: Json = False,
+    master: Master = None,
+    remote: Remote = None,
+) -> None:
+    """Say what the solver would choose, from statistics alone: no record moves, nothing is written."""
+    spec = load_spec(_conf(conf, conf_option))
+    with _progress() as say:
+        found = workflow.explain(spec, _session(master, remote, say), say=say)
+    if as_json:
+        _print_json(_explained(found))
+    else:
+        _show_explanation(found)
+
+
+@app.command()
+def audit(
+    path: ReleasePath,
+    original: Original = None,
+    format: Format = "parquet",
+    as_json: Json = False,
+    master: Master = None,
+    remote: Remote = None,
+) -> None:
+    """Check a release from its published tables alone or, with --original, against the table it was made from."""
+    with _progress() as say:
+        spark = _session(master, remote, say)
+        release = open_release(spark, path)
+        say("auditing")
+        verdict = workflow.audit(release, None if original is None else _table(spark, original, format))
+    if as_json:
+        _print_json({"release": path, "passed": verdict.passed, "checks": [asdict(check) for check in verdict.checks]})
+    else:
+        _show_checks([asdict(check) for check in verdict.checks])
+    if not verdict.passed:
+        raise AuditRefused(workflow.refusal(verdict))
+
+
+@app.command()
+def query(
+    path: ReleasePath,
+    predicate: Annotated[
+        str, typer.Argument(help="SQL over the published columns, e.g. \"age > 30 AND occupation = 'x'\".")
+    ],
+    as_json: Json = False,
+    master: Master = None,
+    remote: Remote = None,
+) -> None:
+    """Estimate how many records meet PREDICATE, from the published tables alone."""
+    with _progress() as say:
+        release = open_release(_session(master, remote, say), path)
+        say("counting")
+        estimate = release.count(predicate)
+    if as_json:
+        _print_json({"release": path, "predicate": predicate, **asdict(estimate)})
+    else:
+        out.print(str(estimate))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        app(args=list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False)
+        return 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return 2
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except AnonlibError as error:
+        err.print(f"[bold red]anonlib:[/] {_escape(str(error))}", soft_wrap=True)
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        err.print("anonlib: stopped; nothing was published")
+        return 1
+    except Exception as error:
+        if os.environ.get("ANONLIB_DEBUG"):
+            raise
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        err.print(
+            f"[bold red]anonlib:[/] unexpected {type(error).__name__}: {_escape(first)}; nothing was published. "
+            "ANONLIB_DEBUG=1 shows where; please report it",
+            soft_wrap=True,
+        )
+        return 1
+
+
+def _conf(conf: Path | None, option: Path | None) -> Path:
+    if (conf is None) == (option is None):
+        raise SpecError("arguments: name the release spec once, as CONF or with --conf, e.g. anonlib run release.yaml")
+    found = conf or option
+    assert found is not None
+    return found
+
+
+def _session(master: str | None, remote: str | None, say: Callable[[str], None]) -> SparkSession:
+    say("starting Spark")
+    return session(remote=remote, master=master)
+
+
+def _table(spark: SparkSession, name: str, format: str) -> Any:
+    return tables.read(spark, None, name) if format == "table" else tables.read(spark, name, None, format)
+
+
+class _progress:  # noqa: N801  (reads as a verb)
+    """Says each step on standard error as it begins, with a spinner on a terminal, and how long the step before took."""
+
+    def __enter__(self) -> Callable[[str], None]:
+        self._started = self._step = time.perf_counter()
+        self._doing: str | None = None
+        self._status = err.status("")
+        self._status.start()
+        return self._say
+
+    def _say(self, doing: str) -> None:
+        self._finish_step()
+        self._doing, self._step = doing, time.perf_counter()
+        self._status.update(f"{_escape(doing)} ...")
+
+    def _finish_step(self) -> None:
+        if self._doing is not None:
+            err.print(f"[dim]{time.perf_counter() - self._step:7.1f} s[/]  {_escape(self._doing)}", soft_wrap=True)
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._status.stop()
+        if kind is None:
+            self._finish_step()
+
+
+def _escape(text: str) -> str:
+    return text.replace("[", "\\[")
+
+
+def _print_json(result: Any) -> None:
+    sys.stdout.write(json.dumps(result, ensure_ascii=False, default=str) + "\n")
+
+
+def _show_release(release: Release) -> None:
+    manifest = release.manifest
+    out.print(f"\n[bold]Published[/] {release.path}")
+    out.print(f"\n[bold]The guarantee[/]\n{_escape(manifest.guarantee.words)}")
+    rows = manifest.rows
+    parts = f"{rows.published:,} published + {rows.suppressed:,} suppressed + {rows.dropped:,} dropped"
+    out.print(f"\n[bold]Rows[/]      {rows.input:,} read = {parts}")
+    solver = manifest.solver
+    setting = ", ".join(f"{part.number:,} buckets of {part.size}" for part in solver.setting)
+    out.print(f"[bold]Buckets[/]   {setting}")
+    out.print(
+        f"[bold]Loss[/]      {solver.loss:,} ({solver.name}: {solver.status}, proven within {solver.gap:.2%} of the best); "
+        f"mean squared bucket size {manifest.utility['msbs']:.2f}"
+    )
+    _show_worst(manifest)
+    checks = manifest.audit.checks
+    state = {True: "[green]passed[/]", False: "[red]FAILED[/]", None: "off"}[manifest.audit.passed]
+    out.print(f"[bold]Audit[/]     {state}, {sum(c.passed for c in checks)} of {len(checks)} checks")
+    for name, part in manifest.tables.items():
+        out.print(f"[bold]Table[/]     {name}/ {part.rows:,} rows, {part.checksum}")
+    out.print(
+        f'\nLook next: {release.path}/manifest.json, or ask: anonlib query {release.path} "..."\n', soft_wrap=True
+    )
+
+
+def _show_worst(manifest: Manifest, most: int = 5) -> None:
+    """The values whose largest share in a bucket comes nearest to their threshold."""
+    measured = [v for v in manifest.guarantee.values if v.achieved is not None]
+    tight = sorted(measured, key=lambda v: exact(v.achieved or "0") / exact(v.threshold), reverse=True)[:most]
+    if not tight:
+        return
+    grid = Table("value", "records", "asked: at most", "achieved", box=None, pad_edge=False)
+    for v in tight:
+        grid.add_row(
+            str(v.value), f"{v.count:,}", f"{float(exact(v.threshold)):.4%}", f"{float(exact(v.achieved or '0')):.4%}"
+        )
+    out.print(grid)
+
+
+def _show_checks(checks: list[dict[str, Any]]) -> None:
+    grid = Table("", "check", "asked", "found", "evidence", box=None, pad_edge=False)
+    for check in checks:
+        mark = "[green]passed[/]" if check["passed"] else "[red]FAILED[/]"
+        grid.add_row(mark, *[_escape(str(check[k] or "")) for k in ("name", "asked", "achieved", "evidence")])
+    out.print(grid)
+
+
+def _explained(found: workflow.Explanation) -> dict[str, Any]:
+    counts, solution = found.counts, found.solution
+    return {
+        "records": counts.n,
+        "sensitive_values": counts.m,
+        "guarantee": found.words,
+        "solver": solution.solver,
+        "status": solution.status,
+        "setting": [
+            {"size": s, "number": b} for s, b in zip(solution.setting.sizes, solution.setting.numbers, strict=True)
+        ],
+        "loss": solution.loss,
+        "bound": solution.bound,
+        "gap": solution.gap,
+        "msbs": solution.setting.msbs,
+        "seconds": solution.seconds,
+        "values": [
+            {"value": v, "count": int(counts.counts[i]), "threshold": text(found.thresholds.fractions[i])}
+            for i, v in enumerate(counts.values)
+        ],
+    }
+
+
+def _show_explanation(found: workflow.Explanation, most: int = 20) -> None:
+    solution, counts = found.solution, found.counts
+    out.print(f"\n[bold]The guarantee[/]\n{_escape(found.words)}\n")
+    grid = Table("bucket size", "buckets", "records", box=None, pad_edge=False)
+    for size, number in zip(solution.setting.sizes, solution.setting.numbers, strict=True):
+        grid.add_row(str(size), f"{number:,}", f"{size * number:,}")
+    out.print(grid)
+    out.print(
+        f"\nLoss {solution.loss:,}, proven within {solution.gap:.2%} of the best ({solution.solver}: {solution.status}, "
+        f"{solution.seconds:.1f} s); mean squared bucket size {solution.setting.msbs:.2f}\n"
+    )
+    grid = Table("value", "records", "share of the table", "at most in any bucket", box=None, pad_edge=False)
+    by_threshold = sorted(range(counts.m), key=lambda i: found.thresholds.fractions[i])
+    for i in by_threshold[:most]:
+        share, limit = float(counts.frequency(i)), float(found.thresholds.fractions[i])
+        grid.add_row(str(counts.values[i]), f"{int(counts.counts[i]):,}", f"{share:.4%}", f"{limit:.4%}")
+    out.print(grid)
+    if counts.m > most:
+        out.print(f"... and {counts.m - most:,} values with higher thresholds")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

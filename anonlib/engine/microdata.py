@@ -1,0 +1,104 @@
+"""The table to publish, checked against the release spec: every column in one role, types as stated, missing values as asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from pyspark.sql import DataFrame
+
+from anonlib.engine import tables
+from anonlib.engine.statistics import is_missing
+from anonlib.errors import SpecError
+from anonlib.spec.release import Columns, Missing
+
+NUMERIC = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+UNBUCKETABLE = ("array", "map", "struct", "binary", "variant", "interval", "geometry", "geography")
+"""Types a sensitive column cannot have: they have no text that tells all their values apart."""
+
+
+@dataclass(frozen=True)
+class Microdata:
+    """A checked table. Reads no data by itself.
+
+    frame  : quasi-identifiers, other columns, sensitive column, in this order, spelled as the table spells them
+    keep   : SQL condition of the rows to publish (policy `drop`), or None for all
+    refuse : {column: SQL condition that no row may meet} (policy `error`)
+    """
+
+    frame: DataFrame
+    quasi_identifiers: tuple[str, ...]
+    other: tuple[str, ...]
+    sensitive: str
+    keep: str | None
+    refuse: Mapping[str, str]
+
+    @property
+    def published(self) -> DataFrame:
+        """The rows that the missing-value policy lets through. A narrow filter: partitions stay as they are."""
+        return self.frame if self.keep is None else self.frame.where(self.keep)
+
+
+def microdata(frame: DataFrame, columns: Columns, missing: Missing) -> Microdata:
+    """Check `frame` against the spec's columns. Raises SpecError for a column that is missing, unnamed, doubled or of the wrong type."""
+    spelled = _spelled(frame, columns)
+    types = tables.types(frame)
+    quasi_identifiers = tuple(spelled[c.name] for c in columns.quasi_identifiers)
+    sensitive = spelled[columns.sensitive[0].name]
+    other = tuple(spelled[name] for name in columns.other)
+    for column in (*columns.quasi_identifiers, *columns.sensitive):
+        _check_type(spelled[column.name], types[spelled[column.name]], column.type)
+    _check_sensitive(sensitive, types[sensitive])
+    conditions: dict[str, list[tuple[str, str]]] = {"drop": [], "error": [], "keep": []}
+    for name in quasi_identifiers:
+        conditions[missing.quasi_identifiers].append((name, is_missing(name, types[name])))
+    conditions[missing.sensitive].append((sensitive, is_missing(sensitive, types[sensitive])))
+    keep = " AND ".join(f"NOT {condition}" for _, condition in conditions["drop"]) or None
+    return Microdata(
+        tables.project(frame, [*quasi_identifiers, *other, sensitive]),
+        quasi_identifiers,
+        other,
+        sensitive,
+        keep,
+        dict(conditions["error"]),
+    )
+
+
+def _spelled(frame: DataFrame, columns: Columns) -> dict[str, str]:
+    """{name in the spec: name in the table}, compared as Spark compares names."""
+    doubled = [name for name, times in Counter(name.lower() for name in frame.columns).items() if times > 1]
+    if doubled:
+        raise SpecError(f"input: the table has more than one column named {doubled[0]!r}; rename one of them")
+    there = {name.lower(): name for name in frame.columns}
+    for role, name in columns.roles():
+        if name.lower() not in there:
+            close = get_close_matches(name.lower(), there, 1)
+            hint = f"; did you mean {there[close[0]]!r}?" if close else ""
+            raise SpecError(
+                f"columns.{role}: the table has no column {name!r}{hint} It has: {', '.join(frame.columns)}"
+            )
+    named = {name.lower() for name in columns.all_names}
+    unnamed = [name for name in frame.columns if name.lower() not in named]
+    if unnamed:
+        raise SpecError(
+            f"columns: the table has {len(unnamed)} column(s) that the spec does not name: {', '.join(unnamed[:20])}"
+            f"{', ...' if len(unnamed) > 20 else ''}; name each under quasi_identifiers, sensitive, identifiers (never published) or other"
+        )
+    return {name: there[name.lower()] for name in columns.all_names}
+
+
+def _check_type(name: str, spark_type: str, wanted: str) -> None:
+    if wanted == "numeric" and not spark_type.startswith((*NUMERIC, "date", "timestamp")):
+        raise SpecError(
+            f"column {name!r} is declared numeric but the table has it as {spark_type}; "
+            "cast it in the input (or give input.schema), or declare it type: categorical"
+        )
+
+
+def _check_sensitive(name: str, spark_type: str) -> None:
+    if spark_type.startswith(UNBUCKETABLE):
+        raise SpecError(
+            f"the sensitive column {name!r} is of type {spark_type}; it must have single values: cast it to a string in the input"
+        )

@@ -1,0 +1,132 @@
+"""Pass 2: every record's exact rank within its sensitive value, handed to a kernel, without moving a row.
+
+Only the sensitive value's hash visits Python: an iterator UDF runs down each partition, keeps running counts per value, and gives
+back one number a record; all other columns stay in the JVM. The partition's offsets come from pass 1, and the task refuses to end
+unless it saw exactly the records that pass 1 counted, so an input that changed in between cannot be published.
+
+Cost: one scan, no shuffle; per worker the hashes and offsets (24 bytes per value of the partition) and the kernel's own tables.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from anonlib.engine.failures import TaskRefusal
+from anonlib.engine.statistics import SensitiveStatistics
+
+Kernel = Callable[[npt.NDArray[np.integer[Any]], npt.NDArray[np.int64]], npt.NDArray[np.int64]]
+"""(value codes (N,), ranks within value (N,) int64) -> (N,) int64."""
+
+FIRST_ROW = (
+    "(monotonically_increasing_id() & 8589934591) = 0"  # the row number within the partition is in the low 33 bits
+)
+
+
+def with_kernel(frame: DataFrame, statistics: SensitiveStatistics, kernel: Kernel, name: str) -> DataFrame:
+    """`frame` and a long column `name`: what `kernel` says for each record's (value code, rank within value).
+
+    `frame` must be the very DataFrame that pass 1 counted, narrowed at most by the same filter. A task raises TaskRefusal when its
+    partition is not the one pass 1 counted.
+    """
+    offsets = statistics.offsets
+    hashed = F.expr(statistics.hash_sql)
+    if offsets.by_partition is not None:
+        udf = _pandas_udf(_ranker(statistics.hashes, dict(offsets.by_partition), kernel))
+        return frame.withColumn(name, udf(hashed))
+    # counts too many for a closure: each partition's packed offsets ride on its first row
+    assert offsets.frame is not None
+    carried = (
+        frame.withColumn("__partition", F.spark_partition_id())
+        .join(offsets.frame.withColumnRenamed("partition", "__partition").hint("broadcast"), "__partition", "left")
+        .drop("__partition")
+        .withColumn("packed", F.expr(f"CASE WHEN {FIRST_ROW} THEN packed END"))
+    )
+    udf = _pandas_udf(_carried_ranker(statistics.hashes, kernel))
+    return carried.withColumn(name, udf(hashed, F.col("packed"))).drop("packed")
+
+
+def _pandas_udf(function: Callable[..., Any]) -> Callable[..., Any]:
+    # non-deterministic, so that no optimizer rule may evaluate it twice or move it
+    return F.pandas_udf(function, returnType="long").asNondeterministic()
+
+
+def _ranker(
+    hashes: npt.NDArray[np.int64], by_partition: dict[int, npt.NDArray[np.int64]], kernel: Kernel
+) -> Callable[..., Any]:
+    def ranks(batches: Iterator[pd.Series]) -> Iterator[pd.Series]:
+        from pyspark import TaskContext
+
+        partition = TaskContext.get().partitionId()
+        counter = PartitionRanks(hashes, partition, by_partition.get(partition))
+        for batch in batches:
+            yield pd.Series(kernel(*counter.next(batch.to_numpy())))
+        counter.finish()
+
+    return ranks
+
+
+def _carried_ranker(hashes: npt.NDArray[np.int64], kernel: Kernel) -> Callable[..., Any]:
+    def ranks(batches: Iterator[tuple[pd.Series, pd.Series]]) -> Iterator[pd.Series]:
+        from pyspark import TaskContext
+
+        counter = None
+        for hashed, packed in batches:
+            if counter is None:
+                first = packed.iloc[0] if len(packed) else None
+                triples = None if first is None else np.asarray(first, dtype=np.int64).reshape(-1, 3)
+                counter = PartitionRanks(hashes, TaskContext.get().partitionId(), triples)
+            yield pd.Series(kernel(*counter.next(hashed.to_numpy())))
+        if counter is not None:
+            counter.finish()
+
+    return ranks
+
+
+class PartitionRanks:
+    """Running ranks down one partition. Pure arithmetic; knows nothing of Spark but the words of its refusals."""
+
+    def __init__(self, hashes: npt.NDArray[np.int64], partition: int, packed: npt.NDArray[np.int64] | None) -> None:
+        self._order = np.argsort(hashes)
+        self._sorted = hashes[self._order]
+        self._partition = partition
+        m = len(hashes)
+        self._code_type = np.int16 if m < 1 << 15 else np.int32
+        self._next = np.zeros(m, dtype=np.int64)
+        self._end = np.zeros(m, dtype=np.int64)
+        if packed is not None and len(packed):
+            code, offset, n = packed.T
+            self._next[code] = offset
+            self._end[code] = offset + n
+
+    def next(self, hashed: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.int64]]:
+        """(codes, ranks) of the next records of the partition, given their value hashes (N,) int64."""
+        place = np.searchsorted(self._sorted, hashed)
+        place[place == len(self._sorted)] = 0
+        if (self._sorted[place] != hashed).any():
+            raise TaskRefusal(
+                f"partition {self._partition} holds a sensitive value that the first pass did not see; {CHANGED}"
+            )
+        code = self._order[place].astype(self._code_type)
+        by_code = np.argsort(code, kind="stable")
+        count = np.bincount(code, minlength=len(self._next))
+        start = np.cumsum(count) - count
+        in_order = code[by_code]
+        rank = np.empty(len(code), dtype=np.int64)
+        rank[by_code] = self._next[in_order] + (np.arange(len(code)) - start[in_order])
+        self._next += count
+        if (self._next > self._end).any():
+            raise TaskRefusal(f"partition {self._partition} holds more rows than the first pass counted; {CHANGED}")
+        return code, rank
+
+    def finish(self) -> None:
+        """Refuses unless every counted record was seen."""
+        if (self._next != self._end).any():
+            raise TaskRefusal(f"partition {self._partition} holds fewer rows than the first pass counted; {CHANGED}")
+
+
+CHANGED = "the input changed between the two passes: publish from a table that nobody writes to, e.g. a snapshot"

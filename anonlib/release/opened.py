@@ -1,0 +1,58 @@
+"""An opened release: its tables as DataFrames, its manifest, and count queries on it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from pydantic import ValidationError
+
+from anonlib.engine import tables
+from anonlib.engine.relational import DataFrame
+from anonlib.engine.session import SparkSession
+from anonlib.errors import SpecError
+from anonlib.release import storage
+from anonlib.release.manifest import FORMAT_VERSION, AuditPart, Manifest
+
+
+class Release:
+    """A published release. `release.tables["qit"]` is a DataFrame; `release.count("age > 30 AND occupation = 'x'")` an estimate."""
+
+    def __init__(self, spark: SparkSession, path: str, manifest: Manifest) -> None:
+        self.spark = spark
+        self.path = path
+        self.manifest = manifest
+
+    @cached_property
+    def tables(self) -> dict[str, DataFrame]:
+        """{table name: DataFrame}, read lazily."""
+        return {
+            name: tables.read_back(self.spark, storage.spark_path(f"{self.path}/{part.path}"), part.format)
+            for name, part in self.manifest.tables.items()
+        }
+
+    @property
+    def audit(self) -> AuditPart:
+        """What the audit found before publication."""
+        return self.manifest.audit
+
+    def __repr__(self) -> str:
+        rows = self.manifest.rows
+        return f"<Release {self.path}: {self.manifest.method.name}, {rows.published:,} records, {self.manifest.guarantee.words}>"
+
+
+def open_release(spark: SparkSession, path: str) -> Release:
+    """The release at `path`. Reads its manifest only. Raises SpecError when there is none, or one this version cannot read."""
+    text = storage.read_manifest(path)
+    try:
+        manifest = Manifest.from_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise SpecError(
+            f"{path!r}: its manifest is not one that this version of anonlib (format {FORMAT_VERSION}) can read: {where}: {first['msg']}"
+        ) from None
+    if manifest.format_version > FORMAT_VERSION:
+        raise SpecError(
+            f"{path!r}: its manifest has format {manifest.format_version}, this version reads up to {FORMAT_VERSION}; upgrade"
+        )
+    return Release(spark, path, manifest)

@@ -1,0 +1,212 @@
+"""Where releases lie: a place that shows a whole release or nothing.
+
+On a file system that can rename (local disks, mounted volumes, HDFS) a release is built in a hidden sibling folder and renamed
+into place. On object stores, which cannot, it is built at its own path and its manifest is written last: without a manifest there is
+no release, and a failed run removes what it wrote. Either way a reader never sees half a release.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyarrow import fs
+
+from anonlib.errors import SpecError
+from anonlib.release.manifest import FILE_NAME
+
+STAGING_MARK = "_anonlib_staging"
+"""Marks a folder on an object store as ours and unfinished, so that a later run may clear it."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A release's path on some file system. `staging` is where its tables are written before it is visible."""
+
+    path: str
+    staging: str
+
+    def table(self, name: str) -> str:
+        """Path of a table while it is staged."""
+        return f"{self.staging}/{name}"
+
+
+def place(path: str) -> Place:
+    """Check that nothing lies at `path` and say where to build. Creates nothing. Raises SpecError when the path is taken."""
+    path = _normal(path)
+    if _is_local(path):
+        local = _local(path)
+        if local.exists() and (not local.is_dir() or any(local.iterdir())):
+            raise SpecError(_taken(path, (local / FILE_NAME).exists()))
+        hidden = local.parent / f".{local.name}.staging-{secrets.token_hex(4)}"
+        return Place(path, str(hidden))
+    system, inside = _remote(path)
+    names = _names(system, inside)
+    if names and STAGING_MARK not in names:
+        raise SpecError(_taken(path, FILE_NAME in names))
+    if _renames(system):
+        parent, _, name = path.rpartition("/")
+        return Place(path, f"{parent}/.{name}.staging-{secrets.token_hex(4)}")
+    return Place(path, path)
+
+
+def begin(where: Place) -> None:
+    """Make the staging folder; on local disks readable by its owner alone, since what it holds is not audited yet."""
+    if _is_local(where.path):
+        try:
+            _local(where.path).parent.mkdir(parents=True, exist_ok=True)
+            Path(where.staging).mkdir(mode=0o700)
+        except OSError as error:
+            raise SpecError(
+                f"output.path {where.path!r}: cannot be written ({error.strerror}); choose another path"
+            ) from None
+        return
+    system, inside = _remote(where.staging)
+    if where.staging == where.path:
+        system.delete_dir_contents(inside, missing_dir_ok=True)  # only ever what an interrupted run of ours left
+    system.create_dir(inside)
+    if where.staging == where.path:
+        _write(system, f"{inside}/{STAGING_MARK}", b"")
+
+
+def publish(where: Place, manifest_text: str) -> None:
+    """Write the manifest and make the release visible, in one step. Raises SpecError when another run was faster."""
+    data = manifest_text.encode("utf-8")
+    if _is_local(where.path):
+        staging, target = Path(where.staging), _local(where.path)
+        (staging / FILE_NAME).write_bytes(data)
+        umask = os.umask(0)
+        os.umask(umask)
+        staging.chmod(0o777 & ~umask)
+        try:
+            staging.rename(target)  # atomic; refused when the target is a folder with anything in it
+        except OSError:
+            raise SpecError(_taken(where.path, (target / FILE_NAME).exists())) from None
+        return
+    system, inside = _remote(where.staging)
+    if where.staging != where.path:
+        _write(system, f"{inside}/{FILE_NAME}", data)
+        system.move(inside, _remote(where.path)[1])
+        return
+    system.delete_file(f"{inside}/{STAGING_MARK}")
+    _write(system, f"{inside}/{FILE_NAME}", data)
+
+
+def discard(where: Place) -> None:
+    """Remove what was staged. Never raises: it runs while another error is on its way to the user."""
+    with suppress(Exception):
+        if _is_local(where.path):
+            shutil.rmtree(where.staging, ignore_errors=True)
+        else:
+            system, inside = _remote(where.staging)
+            system.delete_dir(inside)
+
+
+def remove(where: Place, name: str) -> None:
+    """Remove a working folder from the staging area."""
+    if _is_local(where.path):
+        shutil.rmtree(f"{where.staging}/{name}", ignore_errors=True)
+        return
+    system, inside = _remote(where.staging)
+    with suppress(FileNotFoundError):
+        system.delete_dir(f"{inside}/{name}")
+
+
+def leftovers(where: Place) -> list[str]:
+    """Staging folders that interrupted runs left beside a local release path."""
+    if not _is_local(where.path):
+        return []
+    local = _local(where.path)
+    if not local.parent.is_dir():
+        return []
+    return sorted(str(p) for p in local.parent.glob(f".{local.name}.staging-*"))
+
+
+def read_manifest(path: str) -> str:
+    """The text of a release's manifest. Raises SpecError when there is no release at `path`."""
+    path = _normal(path)
+    try:
+        if _is_local(path):
+            return (_local(path) / FILE_NAME).read_text(encoding="utf-8")
+        system, inside = _remote(path)
+        with system.open_input_stream(f"{inside}/{FILE_NAME}") as stream:
+            return bytes(stream.read()).decode("utf-8")
+    except FileNotFoundError:
+        raise SpecError(f"{path!r} holds no release: there is no {FILE_NAME} in it; check the path") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(
+            f"{path!r}: its {FILE_NAME} cannot be read ({error}); check the path and its permissions"
+        ) from None
+
+
+def _normal(path: str) -> str:
+    """One spelling: no trailing slash; Databricks' paths as the mounted ones that Python sees."""
+    path = path.rstrip("/") or "/"
+    if path.startswith("dbfs:/Volumes/"):
+        return path.removeprefix("dbfs:")
+    if path.startswith("dbfs:/"):
+        return "/dbfs/" + path.removeprefix("dbfs:/").lstrip("/")
+    return path
+
+
+def spark_path(path: str) -> str:
+    """The path as Spark should be given it: local paths absolute, with their scheme; others as they are."""
+    path = _normal(path)
+    if path.startswith("/dbfs/"):
+        return "dbfs:/" + path.removeprefix("/dbfs/")
+    if path.startswith("/Volumes/") or not _is_local(path):
+        return path
+    return "file://" + os.path.abspath(_local(path))
+
+
+def _is_local(path: str) -> bool:
+    return path.startswith("file:") or "://" not in path
+
+
+def _local(path: str) -> Path:
+    if path.startswith("file:"):
+        path = "/" + path.removeprefix("file:").lstrip("/")
+    return Path(os.path.abspath(path))
+
+
+def _remote(path: str) -> tuple[Any, str]:
+    scheme, _, rest = path.partition("://")
+    uri = f"s3://{rest}" if scheme in ("s3a", "s3n") else path
+    try:
+        system, inside = fs.FileSystem.from_uri(uri)
+    except Exception as error:  # every backend has its own
+        raise SpecError(
+            f"output.path {path!r}: the driver cannot reach this file system ({str(error).splitlines()[0]}); "
+            "use a path the driver can write, or a mounted one"
+        ) from None
+    return system, inside
+
+
+def _renames(system: Any) -> bool:
+    return bool(system.type_name == "hdfs")
+
+
+def _names(system: Any, inside: str) -> list[str]:
+    found = system.get_file_info(fs.FileSelector(inside, allow_not_found=True))
+    return [info.base_name for info in found]
+
+
+def _write(system: Any, inside: str, data: bytes) -> None:
+    with system.open_output_stream(inside) as stream:
+        stream.write(data)
+
+
+def _taken(path: str, release: bool) -> str:
+    what = "already holds a release" if release else "is not empty"
+    why = (
+        "; a second release of the same table would weaken both (buckets can be intersected), so none is ever overwritten: choose another "
+        "path, or remove the old release if it never left the house"
+        if release
+        else "; choose another path, or clear this one"
+    )
+    return f"output.path {path!r} {what}{why}"

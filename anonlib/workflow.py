@@ -1,0 +1,206 @@
+"""The only place that knows the order: load, method, stage, audit, publish."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import anonlib
+from anonlib.audit.bucketized import audit as audit_bucketized
+from anonlib.audit.verdict import Verdict
+from anonlib.engine import tables
+from anonlib.engine.failures import explained
+from anonlib.engine.microdata import Microdata, microdata
+from anonlib.engine.relational import DataFrame
+from anonlib.engine.repeatable import repeats
+from anonlib.engine.session import SparkSession, run_settings, split_settings
+from anonlib.engine.statistics import is_missing, sensitive_statistics
+from anonlib.errors import AuditRefused, SpecError
+from anonlib.methods.recipe import Draft, Say
+from anonlib.methods.registry import CHOICES, RECIPES
+from anonlib.privacy.buckets import BucketSolution
+from anonlib.privacy.counts import SensitiveCounts
+from anonlib.privacy.f_privacy import Thresholds, guarantee_words
+from anonlib.release import storage
+from anonlib.release.manifest import AuditPart, CheckPart, ColumnPart, Manifest, MethodPart, SplitsPart, TablePart
+from anonlib.release.opened import Release, open_release
+from anonlib.spec.keys import resolve_key
+from anonlib.spec.release import ReleaseSpec
+
+STAGED_INPUT = "input"
+AUDITS: dict[str, Callable[..., Verdict]] = {"bucketized": audit_bucketized}
+
+
+def _silent(_: str) -> None:
+    return None
+
+
+def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, say: Say = _silent) -> Release:
+    """Make, audit and publish the release that `spec` asks for, from `frame` or from the spec's input.
+
+    Nothing is visible at the output path unless everything went well: tables are staged, audited, and shown in one step with the
+    manifest last. Raises SpecError (2), Unsatisfiable (3), AuditRefused (4); whatever is raised, the staging area is removed.
+    """
+    if spec.output is None:
+        raise SpecError("output: missing; say where the release goes, e.g. output: {path: releases/census}")
+    place = storage.place(spec.output.path)
+    key = resolve_key(spec.random.key)
+    table = _table(spec, spark, frame)
+    for left in storage.leftovers(place):
+        say(f"note: an interrupted run left {left}; it holds unaudited tables, remove it")
+    storage.begin(place)
+    try:
+        with run_settings(spark):
+            table = _repeatable(table, spark, place, say)
+            draft = RECIPES[type(spec.method)](table, spec.method, key, _stager(spark, place, spec.output.format), say)
+            storage.remove(place, STAGED_INPUT)
+            manifest = _manifest(spec, spark, draft)
+            manifest = _audited(manifest, draft, say)
+        storage.publish(place, manifest.to_json())
+    except BaseException:
+        storage.discard(place)
+        raise
+    say(f"published at {place.path}")
+    return open_release(spark, place.path)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a run would choose, and why it may.
+
+    counts : the sensitive values; thresholds : f'_i, exact, same order; words : the promise
+    solution : the buckets with loss, bound and gap
+    """
+
+    counts: SensitiveCounts
+    thresholds: Thresholds
+    solution: BucketSolution
+    words: str
+
+
+def explain(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, say: Say = _silent) -> Explanation:
+    """What `run` would choose, from the statistics alone: one scan, no record moves, nothing is written."""
+    with run_settings(spark):
+        table = _table(spec, spark, frame)
+        say("counting the sensitive values")
+        statistics = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse)
+        say(f"choosing buckets for {statistics.counts.n:,} records and {statistics.counts.m:,} sensitive values")
+        counts = statistics.counts
+        thresholds, solution = CHOICES[type(spec.method)](counts, spec.method)
+        words = guarantee_words(table.sensitive, counts, thresholds, getattr(spec.method, "fake_values", 0))
+        return Explanation(counts, thresholds, solution, words)
+
+
+def audit(release: Release, original: DataFrame | None = None) -> Verdict:
+    """Check a release from its published tables alone, or against the original table as well."""
+    rows = None if original is None else _after_policy(original, release.manifest)
+    with run_settings(release.spark), explained(f"auditing {release.path}"):
+        return AUDITS[release.manifest.layout](release.tables, release.manifest, rows)
+
+
+def _table(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None) -> Microdata:
+    if frame is None:
+        given = spec.input
+        if given is None:
+            raise SpecError("input: missing; name the table, e.g. input: {path: data/census.parquet, format: parquet}")
+        frame = tables.read(spark, given.path, given.table, given.format, given.schema_ddl, given.options)
+    return microdata(frame, spec.columns, spec.missing)
+
+
+def _repeatable(table: Microdata, spark: SparkSession, place: storage.Place, say: Say) -> Microdata:
+    """The same table, written out once if its plan might not give the same partitions twice."""
+    if repeats(table.frame):
+        return table
+    say("writing the input out once, since its plan may not repeat itself (it shuffles, caches or runs Python)")
+    path = storage.spark_path(place.table(STAGED_INPUT))
+    tables.write(table.frame, path, "parquet", "staging the input")
+    return Microdata(
+        tables.read_back(spark, path, "parquet"),
+        table.quasi_identifiers,
+        table.other,
+        table.sensitive,
+        table.keep,
+        table.refuse,
+    )
+
+
+def _stager(spark: SparkSession, place: storage.Place, format: str) -> Callable[[str, Any], Any]:
+    def stage(name: str, frame: Any) -> Any:
+        path = storage.spark_path(place.table(name))
+        tables.write(frame, path, format, f"writing {name}")
+        return tables.read_back(spark, path, format)
+
+    return stage
+
+
+def _manifest(spec: ReleaseSpec, spark: SparkSession, draft: Draft) -> Manifest:
+    assert spec.output is not None
+    format = spec.output.format
+    return Manifest(
+        anonlib_version=anonlib.__version__,
+        spark_version=spark.version,
+        layout="bucketized",
+        method=MethodPart(name=spec.method.name, parameters=spec.method.to_public_dict()),
+        guarantee=draft.guarantee,
+        missing=spec.missing.to_public_dict(),
+        rows=draft.rows,
+        solver=draft.solver,
+        utility=draft.utility,
+        audit=AuditPart(mode=spec.audit, passed=None, checks=[]),
+        tables={
+            name: TablePart(
+                path=name,
+                format=format,
+                rows=-1,
+                checksum="",
+                columns=[
+                    ColumnPart(name=column, type=kind, role=draft.roles[name][column])
+                    for column, kind in tables.types(frame).items()
+                ],
+            )
+            for name, frame in draft.tables.items()
+        },
+        splits=SplitsPart(partitions=draft.statistics.partitions, settings=split_settings(spark)),
+    )
+
+
+def _audited(manifest: Manifest, draft: Draft, say: Say) -> Manifest:
+    """The manifest completed with what the staged tables were measured to be. Raises AuditRefused under `audit: gate`."""
+    mode = manifest.audit.mode
+    say("auditing the staged tables" if mode != "off" else "measuring the staged tables (the audit is off)")
+    with explained("auditing the staged tables"):
+        verdict = AUDITS[draft.layout](draft.tables, manifest, staged=True)
+    if mode == "gate" and not verdict.passed:
+        raise AuditRefused(refusal(verdict))
+    checks = [CheckPart(**asdict(check)) for check in verdict.checks] if mode != "off" else []
+    values = [
+        value.model_copy(update={"achieved": verdict.achieved.get(value.value)}) for value in manifest.guarantee.values
+    ]
+    return manifest.model_copy(
+        update={
+            "guarantee": manifest.guarantee.model_copy(update={"values": values}),
+            "audit": AuditPart(mode=mode, passed=verdict.passed if mode != "off" else None, checks=checks),
+            "tables": {
+                name: part.model_copy(update=asdict(verdict.tables[name])) if name in verdict.tables else part
+                for name, part in manifest.tables.items()
+            },
+        }
+    )
+
+
+def refusal(verdict: Verdict) -> str:
+    """Why a release is refused: each failed check in a line."""
+    lines = "\n  ".join(str(check) for check in verdict.failures)
+    return f"the audit found {len(verdict.failures)} promise(s) not kept:\n  {lines}"
+
+
+def _after_policy(original: DataFrame, manifest: Manifest) -> DataFrame:
+    """The rows of the original that the release's missing-value policy published."""
+    policy, types = manifest.missing, tables.types(original)
+    roles = {column.name: column.role for part in manifest.tables.values() for column in part.columns}
+    asked = {"quasi_identifier": policy["quasi_identifiers"], "sensitive": policy["sensitive"]}
+    dropped = [
+        is_missing(name, types[name]) for name, role in roles.items() if asked.get(role) == "drop" and name in types
+    ]
+    return original.where(" AND ".join(f"NOT {condition}" for condition in dropped)) if dropped else original

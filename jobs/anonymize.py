@@ -1,0 +1,11 @@
+"""Make, audit and publish a release: spark-submit jobs/anonymize.py --conf release.yaml
+
+Exit codes: 0 done, 2 bad spec, arguments or input, 3 requirement cannot be met, 4 audit refused, 1 anything else.
+"""
+
+import sys
+
+from anonlib.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main(["run", *sys.argv[1:]]))

@@ -1,0 +1,11 @@
+"""Estimate a count from a release: spark-submit jobs/query.py RELEASE PREDICATE
+
+Exit codes: 0 done, 2 bad spec, arguments or input, 3 requirement cannot be met, 4 audit refused, 1 anything else.
+"""
+
+import sys
+
+from anonlib.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main(["query", *sys.argv[1:]]))
