@@ -145,7 +145,8 @@ def test_without_a_cache_folder_the_wrapper_lies_in_a_private_one(
     assert found.parent.stat().st_mode & 0o077 == 0
 
 
-def test_ensure_java_sets_java_home(machine: Path) -> None:
+def test_ensure_java_sets_java_home(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "")  # so that what is set here is put back
     home = on_path(machine, "17")
     assert java.ensure_java() == str(home)
     assert os.environ["JAVA_HOME"] == str(home)
