@@ -65,9 +65,9 @@ def next_steps() -> str:
     script = Path(sys.executable).parent / "anonlib"
     anonlib = script.relative_to(ROOT) if script.is_relative_to(ROOT) else script
     return f"""Where to look next:
-  {CONF}    what was asked for, with comments
-  {RELEASE}/qit, {RELEASE}/st       the published tables (Parquet)
-  {RELEASE}/manifest.json           the guarantee, the solver's choice and the audit's findings
+  {CONF!s:36} what was asked for, with comments
+  {f"{RELEASE}/qit, {RELEASE}/st":36} the published tables (Parquet)
+  {f"{RELEASE}/manifest.json":36} the guarantee, the solver's choice and the audit's findings
 and to try:
   {anonlib} query {RELEASE} "AgeInYearsAtScreening BETWEEN 30 AND 40 AND AnnualFamilyIncome = '100000'"
   {anonlib} audit {RELEASE} --original {TABLE}"""
