@@ -1,7 +1,7 @@
 """The audit of a bucketized release: every promise of its manifest, recomputed from the published tables.
 
-Cost: one scan of `qit` without a shuffle, one scan of `st` with a shuffle of its entries, one row per (sensitive value, count)
-on the driver. Searches for the worst bucket run only when a check fails.
+Cost: one scan of `qit` without a shuffle, two scans of `st` with a shuffle of one 64-bit entry per row, one row per
+(sensitive value, count) on the driver. Searches for the worst bucket run only when a check fails.
 
 What it rests on: equal fingerprints of bucket ids mean that `qit` and `st` agree on the size of every bucket but for a chance
 of about 2^-64, since the salt is drawn at audit time; counts, thresholds and shares are compared exactly.

@@ -1,7 +1,7 @@
-"""What the published tables of a bucketized release hold, measured in one scan of each.
+"""What the published tables of a bucketized release hold.
 
-`qit` is scanned once and not shuffled. `st` is scanned once and grouped by bucket: one shuffle, of the 64-bit entries of each
-bucket. The driver gets one row per (sensitive value, count) and per bucket size.
+`qit` is scanned once and not shuffled. `st` is scanned twice: for its checksum, and grouped by bucket (one shuffle, of a
+64-bit entry per row). The driver gets one row per (sensitive value, count) and per bucket size.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class StFacts:
-    """One scan of `st`.
+    """What was found in `st`.
 
     entries       : one per (value, count) that occurs; a count above `largest` is reported as `largest` + 1, below 1 as 0
     unknown       : rows whose value the manifest does not list
@@ -101,34 +101,33 @@ def scan_st(
     code_of, value_salt = _value_hashes(st, sensitive, values, bits)
     capped = f"least(greatest(coalesce({quoted(COUNT)}, 0L), 0L), {largest + 1}L)"
     packed = f"shiftleft(xxhash64({value_salt}L, {quoted(sensitive)}), {bits}) | {capped}"
-    lines = select(st, {BUCKET_ID: BUCKET_ID, "n": capped, "entry": packed, "row": row_hash(st)})
-    buckets = aggregate(
-        lines,
-        [BUCKET_ID],
-        {"size": "sum(n)", "lines": "count(1)", "entries": "collect_list(entry)", **sum_columns("row", "c")},
-    )
-    # buckets: bucket_id, size, entries, ...  -> the same, one row per entry, and one with a null entry for the bucket itself
+    lines = select(st, {BUCKET_ID: BUCKET_ID, "n": capped, "entry": packed})
+    buckets = aggregate(lines, [BUCKET_ID], {"size": "sum(n)", "entries": "collect_list(entry)"})
+    hashes = f"transform(entries, e -> shiftrightunsigned(e, {bits}))"
     described = select(
         buckets,
         {
+            BUCKET_ID: BUCKET_ID,
             "size": "size",
-            "lines": "lines",
+            "doubled": f"size(array_distinct({hashes})) <> size(entries)",
             "entries": "concat(entries, array(CAST(NULL AS BIGINT)))",
-            "doubled": f"size(array_distinct(transform(entries, e -> shiftrightunsigned(e, {bits})))) <> size(entries)",
-            "nameless": f"{BUCKET_ID} IS NULL",
-            "bucket": f"xxhash64({salt}L, {BUCKET_ID})",
-            **{f"c_{p}": f"c_{p}" for p in ("low", "middle", "high")},
         },
     )
-    exploded = select(described, {"entry": "explode(entries)", **{c: c for c in described.columns if c != "entries"}})
-    only = "entry IS NULL"
+    # One row per entry, and one with a null entry for the bucket itself. Only slim rows are exploded, and the checksum has
+    # its own scan: carrying its sums through the grouping costs more than reading the table again.
+    exploded = select(
+        described, {"entry": "explode(entries)", BUCKET_ID: BUCKET_ID, "size": "size", "doubled": "doubled"}
+    )
+    whole = "entry IS NULL"
     keyed = select(
         exploded,
         {
+            "whole": whole,
             "key": f"coalesce(entry, least(size, {largest + 1}L))",
-            "whole": only,
             "size": "size",
-            **{c: f"IF({only}, {c}, NULL)" for c in exploded.columns if c not in ("entry", "size")},
+            "doubled": f"doubled AND {whole}",
+            "nameless": f"{BUCKET_ID} IS NULL AND {whole}",
+            "bucket": f"IF({whole}, xxhash64({salt}L, {BUCKET_ID}), NULL)",
         },
     )
     shapes = aggregate(
@@ -137,19 +136,19 @@ def scan_st(
         {
             "n": "count(1)",
             "smallest": "min(size)",
-            "lines": "sum(lines)",
             "doubled": "count_if(doubled)",
             "nameless": "count_if(nameless)",
             **sum_columns("bucket", "f", times=f"size - {fake_values}L"),
-            **{f"c_{p}": f"sum(c_{p})" for p in ("low", "middle", "high")},
         },
     )
     # A tampered table may hold any number of unknown values; more rows than known values can make are not fetched.
     limit = (len(values) + 2) * (largest + 2)
-    return _st_facts(rows(shapes.limit(limit), limit), code_of, bits, largest)
+    return _st_facts(rows(shapes.limit(limit), limit), _measure(st), code_of, bits, largest)
 
 
-def _st_facts(found: list[dict[str, Any]], code_of: dict[int, int], bits: int, largest: int) -> StFacts:
+def _st_facts(
+    found: list[dict[str, Any]], measured: Measured, code_of: dict[int, int], bits: int, largest: int
+) -> StFacts:
     whole = [r for r in found if r["whole"]]
     entries, unknown = [], 0
     for r in found:
@@ -161,18 +160,23 @@ def _st_facts(found: list[dict[str, Any]], code_of: dict[int, int], bits: int, l
             unknown += int(r["n"])
         else:
             entries.append(Entry(code, key & ((1 << bits) - 1), int(r["n"]), int(r["smallest"])))
-    total = {name: sum(int(r[name] or 0) for r in whole) for name in ("lines", "doubled", "nameless")}
-    checksum, fingerprint = (_added([pieces(r, prefix) for r in whole]) for prefix in ("c", "f"))
     return StFacts(
-        measured=Measured(total["lines"], combine(checksum)),
+        measured=measured,
         entries=tuple(sorted(entries, key=lambda e: (e.code, e.count))),
         unknown=unknown,
         sizes={int(r["key"]): int(r["n"]) for r in whole},
-        doubled=total["doubled"],
-        null_buckets=total["nameless"],
-        fingerprint=fingerprint,
+        doubled=sum(int(r["doubled"]) for r in whole),
+        null_buckets=sum(int(r["nameless"]) for r in whole),
+        fingerprint=_added([pieces(r, "f") for r in whole]),
         largest=largest,
     )
+
+
+def _measure(frame: DataFrame) -> Measured:
+    found = one_row(
+        aggregate(select(frame, {"row": row_hash(frame)}), [], {"n": "count(1)", **sum_columns("row", "c")})
+    )
+    return Measured(int(found["n"]), combine(pieces(found, "c")))
 
 
 def _value_hashes(st: DataFrame, sensitive: str, values: Sequence[str | None], bits: int) -> tuple[dict[int, int], int]:
