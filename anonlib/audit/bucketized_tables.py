@@ -1,7 +1,7 @@
 """What the published tables of a bucketized release hold.
 
-`qit` is scanned once and not shuffled. `st` is scanned twice: for its checksum, and grouped by bucket (one shuffle, of a
-64-bit entry per row). The driver gets one row per (sensitive value, count) and per bucket size.
+`qit` is scanned once and not shuffled. `st` is scanned twice: for its checksum and its kinds of rows, and grouped by bucket
+(one shuffle). The driver gets one row per (sensitive value, count), and see `bucketized_gather`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from anonlib.audit.bucketized_gather import Pieces, added, gather
 from anonlib.audit.verdict import Measured
 from anonlib.engine.checksum import combine, pieces, row_hash, sum_columns
 from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select
@@ -18,7 +18,6 @@ from anonlib.engine.small_table import small_table
 from anonlib.release.bucketized import BUCKET_ID, COUNT
 from anonlib.sql import quoted
 
-Pieces = tuple[int, int, int]
 _WHOLE_TYPES = ("tinyint", "smallint", "int", "bigint")
 
 
@@ -93,90 +92,38 @@ def scan_st(
     """Everything the audit wants of `st`. `values` are the texts of the known sensitive values, `largest` the largest
     sum of counts that any bucket may have.
 
-    A row travels as one long: a salted hash of its value with its count in the low bits. The hash keeps 64 bits less those
-    of `largest`, is salted afresh, and is drawn again if two known values collide; an unknown value passes for a known one
-    with a chance of about m / 2^50 or less.
+    A row is known by its kind, its value with its count: a salted hash of the value with the count in the low bits. The hash
+    keeps 64 bits less those of `largest`, is salted afresh, and is drawn again if two known values collide; an unknown value
+    passes for a known one with a chance of about m / 2^50 or less.
     """
     bits = max(8, (largest + 1).bit_length())
     code_of, value_salt = _value_hashes(st, sensitive, values, bits)
     capped = f"least(greatest(coalesce({quoted(COUNT)}, 0L), 0L), {largest + 1}L)"
-    packed = f"shiftleft(xxhash64({value_salt}L, {quoted(sensitive)}), {bits}) | {capped}"
-    lines = select(st, {BUCKET_ID: BUCKET_ID, "n": capped, "entry": packed})
-    buckets = aggregate(lines, [BUCKET_ID], {"size": "sum(n)", "entries": "collect_list(entry)"})
-    hashes = f"transform(entries, e -> shiftrightunsigned(e, {bits}))"
-    described = select(
-        buckets,
-        {
-            BUCKET_ID: BUCKET_ID,
-            "size": "size",
-            "doubled": f"size(array_distinct({hashes})) <> size(entries)",
-            "entries": "concat(entries, array(CAST(NULL AS BIGINT)))",
-        },
-    )
-    # One row per entry, and one with a null entry for the bucket itself. Only slim rows are exploded, and the checksum has
-    # its own scan: carrying its sums through the grouping costs more than reading the table again.
-    exploded = select(
-        described, {"entry": "explode(entries)", BUCKET_ID: BUCKET_ID, "size": "size", "doubled": "doubled"}
-    )
-    whole = "entry IS NULL"
-    keyed = select(
-        exploded,
-        {
-            "whole": whole,
-            "key": f"coalesce(entry, least(size, {largest + 1}L))",
-            "size": "size",
-            "doubled": f"doubled AND {whole}",
-            "nameless": f"{BUCKET_ID} IS NULL AND {whole}",
-            "bucket": f"IF({whole}, xxhash64({salt}L, {BUCKET_ID}), NULL)",
-        },
-    )
-    shapes = aggregate(
-        keyed,
-        ["whole", "key"],
-        {
-            "n": "count(1)",
-            "smallest": "min(size)",
-            "doubled": "count_if(doubled)",
-            "nameless": "count_if(nameless)",
-            **sum_columns("bucket", "f", times=f"size - {fake_values}L"),
-        },
-    )
-    # A tampered table may hold any number of unknown values; more rows than known values can make are not fetched.
+    kind = f"shiftleft(xxhash64({value_salt}L, {quoted(sensitive)}), {bits}) | {capped}"
+    lines = select(st, {BUCKET_ID: BUCKET_ID, "n": capped, "kind": kind, "row": row_hash(st)})
+    # A tampered table may hold any number of unknown values; more kinds than known values can make are not fetched.
     limit = (len(values) + 2) * (largest + 2)
-    return _st_facts(rows(shapes.limit(limit), limit), _measure(st), code_of, bits, largest)
-
-
-def _st_facts(
-    found: list[dict[str, Any]], measured: Measured, code_of: dict[int, int], bits: int, largest: int
-) -> StFacts:
-    whole = [r for r in found if r["whole"]]
+    kinds = rows(aggregate(lines, ["kind"], {"n": "count(1)", **sum_columns("row", "c")}).limit(limit), limit)
+    buckets = gather(lines, [r["kind"] for r in kinds], bits, largest, fake_values, salt, limit)
     entries, unknown = [], 0
-    for r in found:
-        if r["whole"]:
-            continue
-        key = int(r["key"]) & ((1 << 64) - 1)
+    for r in kinds:
+        key = int(r["kind"]) & ((1 << 64) - 1)
         code = code_of.get(key >> bits)
         if code is None:
             unknown += int(r["n"])
         else:
-            entries.append(Entry(code, key & ((1 << bits) - 1), int(r["n"]), int(r["smallest"])))
+            smallest = buckets.smallest.get(int(r["kind"]), 0)
+            entries.append(Entry(code, key & ((1 << bits) - 1), int(r["n"]), smallest))
     return StFacts(
-        measured=measured,
+        measured=Measured(sum(int(r["n"]) for r in kinds), combine(added([pieces(r, "c") for r in kinds]))),
         entries=tuple(sorted(entries, key=lambda e: (e.code, e.count))),
         unknown=unknown,
-        sizes={int(r["key"]): int(r["n"]) for r in whole},
-        doubled=sum(int(r["doubled"]) for r in whole),
-        null_buckets=sum(int(r["nameless"]) for r in whole),
-        fingerprint=_added([pieces(r, "f") for r in whole]),
+        sizes=buckets.sizes,
+        doubled=buckets.doubled,
+        null_buckets=buckets.nameless,
+        fingerprint=buckets.fingerprint,
         largest=largest,
     )
-
-
-def _measure(frame: DataFrame) -> Measured:
-    found = one_row(
-        aggregate(select(frame, {"row": row_hash(frame)}), [], {"n": "count(1)", **sum_columns("row", "c")})
-    )
-    return Measured(int(found["n"]), combine(pieces(found, "c")))
 
 
 def _value_hashes(st: DataFrame, sensitive: str, values: Sequence[str | None], bits: int) -> tuple[dict[int, int], int]:
@@ -191,10 +138,6 @@ def _value_hashes(st: DataFrame, sensitive: str, values: Sequence[str | None], b
         code_of = {r["h"] & mask: r["code"] for r in rows(hashed, len(values))}
         if len(code_of) == distinct or distinct == 0:
             return code_of, salt
-
-
-def _added(sums: Sequence[Pieces]) -> Pieces:
-    return (sum(s[0] for s in sums), sum(s[1] for s in sums), sum(s[2] for s in sums))
 
 
 def _whole(kind: str) -> bool:
