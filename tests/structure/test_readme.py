@@ -8,7 +8,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 import typer
 
@@ -52,8 +51,7 @@ def shell_lines() -> list[Any]:
 def parses(command: str, arguments: list[str]) -> None:
     """Raises unless `anonlib command arguments` would start."""
     assert command in COMMANDS.commands, f"there is no anonlib {command}"
-    with click.Context(COMMANDS) as above:
-        COMMANDS.commands[command].make_context(command, list(arguments), parent=above)
+    COMMANDS.commands[command].make_context(command, list(arguments))
 
 
 @pytest.mark.parametrize("words", shell_lines())
@@ -157,8 +155,15 @@ def test_the_readmes_python_runs_and_gives_what_it_draws(spark, capsys) -> None:
     assert float(estimate or 0) == pytest.approx(by_hand)
 
 
-@pytest.mark.parametrize("words", ["run a.yaml --no-such-option", "audit", "no-such-command"])
-def test_a_wrong_command_would_be_found(words: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("run a.yaml --no-such-option", "(?i)no such option"),
+        ("audit", "(?i)missing"),
+        ("no-such-command", "there is no anonlib no-such-command"),
+    ],
+)
+def test_a_wrong_command_would_be_found(words: str, message: str) -> None:
     command, *arguments = words.split()
-    with pytest.raises((click.ClickException, AssertionError)):
+    with pytest.raises(Exception, match=message):
         parses(command, arguments)
