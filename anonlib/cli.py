@@ -15,9 +15,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
 from rich.console import Console
+from rich.markup import escape as _escape
 from rich.table import Table
 
 from anonlib import workflow
@@ -59,10 +59,13 @@ def run(
     spec = load_spec(_conf(conf, conf_option))
     with _progress() as say:
         release = workflow.run(spec, _session(master, remote, say), say=say)
-    if as_json:
-        _print_json({"release": release.path, "manifest": json.loads(release.manifest.to_json())})
-    else:
-        _show_release(release)
+    try:
+        if as_json:
+            _print_json({"release": release.path, "manifest": json.loads(release.manifest.to_json())})
+        else:
+            _show_release(release)
+    except Exception as error:  # it is published, and no exit code but 0 may follow
+        err.print(f"published at {_escape(release.path)}, but it cannot be shown here: {_escape(str(error))}")
 
 
 @app.command()
@@ -130,23 +133,21 @@ def query(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
-        app(args=list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False)
-        return 0
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        return 2
-    except click.ClickException as error:
-        error.show()
-        return 2
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
+        code = app(args=list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False)
+        return code if isinstance(code, int) else 0
     except AnonlibError as error:
         err.print(f"[bold red]anonlib:[/] {_escape(str(error))}", soft_wrap=True)
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         err.print("anonlib: stopped; nothing was published")
         return 1
     except Exception as error:
+        show = getattr(error, "show", None)
+        if callable(
+            show
+        ):  # a wrong argument; told by its method, since typer brings click as a copy of its own or as a package
+            show()
+            return 2
         if os.environ.get("ANONLIB_DEBUG"):
             raise
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
@@ -200,17 +201,13 @@ class _progress:  # noqa: N801  (reads as a verb)
             self._finish_step()
 
 
-def _escape(text: str) -> str:
-    return text.replace("[", "\\[")
-
-
 def _print_json(result: Any) -> None:
     sys.stdout.write(json.dumps(result, ensure_ascii=False, default=str) + "\n")
 
 
 def _show_release(release: Release) -> None:
     manifest = release.manifest
-    out.print(f"\n[bold]Published[/] {release.path}")
+    out.print(f"\n[bold]Published[/] {_escape(release.path)}", soft_wrap=True)
     out.print(f"\n[bold]The guarantee[/]\n{_escape(manifest.guarantee.words)}")
     rows = manifest.rows
     parts = f"{rows.published:,} published + {rows.suppressed:,} suppressed + {rows.dropped:,} dropped"
@@ -229,7 +226,8 @@ def _show_release(release: Release) -> None:
     for name, part in manifest.tables.items():
         out.print(f"[bold]Table[/]     {name}/ {part.rows:,} rows, {part.checksum}")
     out.print(
-        f'\nLook next: {release.path}/manifest.json, or ask: anonlib query {release.path} "..."\n', soft_wrap=True
+        f'\nLook next: {_escape(release.path)}/manifest.json, or ask: anonlib query {_escape(release.path)} "..."\n',
+        soft_wrap=True,
     )
 
 
@@ -242,7 +240,10 @@ def _show_worst(manifest: Manifest, most: int = 5) -> None:
     grid = Table("value", "records", "asked: at most", "achieved", box=None, pad_edge=False)
     for v in tight:
         grid.add_row(
-            str(v.value), f"{v.count:,}", f"{float(exact(v.threshold)):.4%}", f"{float(exact(v.achieved or '0')):.4%}"
+            _escape(str(v.value)),
+            f"{v.count:,}",
+            f"{float(exact(v.threshold)):.4%}",
+            f"{float(exact(v.achieved or '0')):.4%}",
         )
     out.print(grid)
 
@@ -293,7 +294,7 @@ def _show_explanation(found: workflow.Explanation, most: int = 20) -> None:
     by_threshold = sorted(range(counts.m), key=lambda i: found.thresholds.fractions[i])
     for i in by_threshold[:most]:
         share, limit = float(counts.frequency(i)), float(found.thresholds.fractions[i])
-        grid.add_row(str(counts.values[i]), f"{int(counts.counts[i]):,}", f"{share:.4%}", f"{limit:.4%}")
+        grid.add_row(_escape(str(counts.values[i])), f"{int(counts.counts[i]):,}", f"{share:.4%}", f"{limit:.4%}")
     out.print(grid)
     if counts.m > most:
         out.print(f"... and {counts.m - most:,} values with higher thresholds")

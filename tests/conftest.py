@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
 import pytest
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
-    """One local session for the whole run: two cores, UTC, four shuffle partitions."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    sql = pytest.importorskip("pyspark.sql")
-    session = (
-        sql.SparkSession.builder.master("local[2]")
-        .appName("anonlib tests")
-        .config("spark.driver.memory", "3g")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "100000")
-        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .getOrCreate()
+    """One session for the whole run, made as the product makes its own: two cores, UTC, four shuffle partitions."""
+    pytest.importorskip("pyspark.sql")
+    from anonlib.engine.session import session
+
+    made = session(
+        master="local[2]",
+        settings={
+            "spark.app.name": "anonlib tests",
+            "spark.driver.memory": "3g",
+            "spark.sql.shuffle.partitions": "4",
+            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+            "spark.driver.extraJavaOptions": f"-Dderby.system.home={tmp_path_factory.mktemp('derby')}",
+        },
     )
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
+    made.sparkContext.setLogLevel("ERROR")
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def door(tmp_path, capsys, monkeypatch, spark):
+    """The public door with a table of its own; see `tests.door.Door`."""
+    from tests.door import Door
+
+    return Door(spark, tmp_path, capsys, monkeypatch)

@@ -3,37 +3,52 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyspark.errors import AnalysisException, PySparkException
 
-from anonlib.errors import AnonlibError, SpecError
+from anonlib.errors import AnonlibError, SpecError, Unsatisfiable
 
-MARK = "anonlib refuses: "
-"""Starts the sentence that a task on an executor raises; what follows, up to the line's end, is what the user is told."""
+KINDS = {kind.__name__: kind for kind in (AnonlibError, SpecError, Unsatisfiable)}
 
 
 class TaskRefusal(RuntimeError):
-    """Raised inside a task. Its sentence reaches the driver within Spark's own report of the failure."""
+    """Raised inside a task. Its sentence reaches the driver within Spark's own report of the failure, and the user as a `kind`."""
 
-    def __init__(self, sentence: str) -> None:
-        super().__init__(MARK + sentence)
+    def __init__(self, sentence: str, kind: type[AnonlibError] = AnonlibError) -> None:
+        super().__init__(f"anonlib refuses ({kind.__name__}): {sentence}")
+
+
+_REFUSAL = re.compile(r"anonlib refuses \((\w+)\): ([^\n]*)")
+_FILE = re.compile(r"\bfile:? (?P<named>\w+:/\S+?)[.,]?(?:\s|$)|(?P<odd>\w+:/\S+) is not a Parquet file")
+_READING = re.compile(
+    r"FAILED_READ_FILE|CANNOT_READ_FILE|reading file|cannot be converted in file|read footer|is not a Parquet file"
+)
 
 
 @contextmanager
 def explained(doing: str) -> Iterator[None]:
     """Turn what Spark raises while `doing` something ("reading data/x.parquet") into an AnonlibError that says so."""
     try:
-        yield
+        with warnings.catch_warnings():
+            # before it raises, pyspark warns of the same failure with the whole Java trace
+            warnings.filterwarnings("ignore", r"\s*\w+ attempted Arrow", UserWarning)
+            yield
     except AnonlibError:
         raise
     except AnalysisException as error:
         raise SpecError(f"{doing}: {_first_line(error)}") from error
     except Exception as error:
-        refusal = re.search(re.escape(MARK) + r"([^\n]*)", str(error))
+        refusal = _REFUSAL.search(str(error))
         if refusal:
-            raise AnonlibError(f"{doing}: {refusal.group(1).strip()}") from error
+            raise KINDS[refusal.group(1)](f"{doing}: {refusal.group(2).strip()}") from error
+        unreadable = _FILE.search(str(error)) if _READING.search(str(error)) else None
+        if unreadable:
+            raise SpecError(
+                f"{doing}: the file {unreadable['named'] or unreadable['odd']} cannot be read ({_cause(error)}); mend it, or take it out"
+            ) from error
         if isinstance(error, PySparkException) or "py4j" in type(error).__module__:
             raise AnonlibError(f"{doing}: Spark failed: {_cause(error)}") from error
         raise
@@ -44,6 +59,6 @@ def _first_line(error: Exception) -> str:
 
 
 def _cause(error: Exception) -> str:
-    """The innermost "Caused by", else the first line."""
-    causes = re.findall(r"Caused by: ([^\n]+)", str(error))
-    return str(causes[-1]) if causes else _first_line(error)
+    """The innermost "Caused by", without the name of its Java class, else the first line."""
+    causes = re.findall(r"Caused by: (?:[\w$]+\.)*[\w$]+: ([^\n]+)", str(error))
+    return str(causes[-1]).strip().rstrip(".") if causes else _first_line(error)

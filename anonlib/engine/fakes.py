@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from anonlib.engine.failures import TaskRefusal
 from anonlib.engine.statistics import typed_value
+from anonlib.errors import Unsatisfiable
 from anonlib.sql import quoted
 
 BucketKernel = Callable[..., tuple[object, object]]
@@ -62,7 +63,8 @@ def _lister(
                 bucket, left, needed = error.args
                 raise TaskRefusal(
                     f"bucket {bucket} needs {needed} fake value(s) and only {left} are neither in it nor ruled out by a negative "
-                    "association; lower fake_values or max_bucket_size, or leave out avoid_negative_associations"
+                    "association; lower fake_values or max_bucket_size, or leave out avoid_negative_associations",
+                    Unsatisfiable,
                 ) from None
             yield pa.RecordBatch.from_arrays(
                 [pa.array(ids, pa.int64()), pa.array(codes).cast(pa.int32())], names=["bucket_id", "code"]
@@ -105,10 +107,9 @@ def excluded_codes(
         .agg(F.expr("count(1)").alias("c"))
     )
     support = known.groupBy("attribute", "z").agg(F.expr("sum(c)").alias("support"))
-    sizes = st.groupBy("bucket_id").agg(F.expr("sum(count)").alias("size"))
-    held = st.join(sizes, "bucket_id").select(
-        "bucket_id", F.col(f"`{sensitive}`").alias("value"), F.expr("count / size").alias("p")
-    )
+    listed = st.select("bucket_id", F.expr(quoted(sensitive)).alias("value"), F.col("count").alias("n"))
+    sizes = listed.groupBy("bucket_id").agg(F.expr("sum(n)").alias("size"))
+    held = listed.join(sizes, "bucket_id").select("bucket_id", "value", F.expr("n / size").alias("p"))
     estimate = (
         known.join(held, "bucket_id").groupBy("attribute", "z", "value").agg(F.expr("sum(c * p)").alias("estimate"))
     )

@@ -37,8 +37,14 @@ class Microdata:
 
     @property
     def published(self) -> DataFrame:
-        """The rows that the missing-value policy lets through. A narrow filter: partitions stay as they are."""
-        return self.frame if self.keep is None else self.frame.where(self.keep)
+        """The rows that the missing-value policy lets through. A narrow filter: partitions stay as they are.
+
+        Spark must not push it into the scan: pruned folders or skipped files would cut the input otherwise than pass 1 saw it. A
+        condition that looks non-deterministic stays where it is.
+        """
+        if self.keep is None:
+            return self.frame
+        return self.frame.where(f"CASE WHEN {self.keep} THEN true ELSE spark_partition_id() < 0 END")
 
 
 def microdata(frame: DataFrame, columns: Columns, missing: Missing) -> Microdata:

@@ -40,14 +40,22 @@ def with_kernel(frame: DataFrame, statistics: SensitiveStatistics, kernel: Kerne
         return frame.withColumn(name, udf(hashed))
     # counts too many for a closure: each partition's packed offsets ride on its first row
     assert offsets.frame is not None
+    partition, packed = (_unlike(frame, part) for part in ("partition", "packed"))
     carried = (
-        frame.withColumn("__partition", F.spark_partition_id())
-        .join(offsets.frame.withColumnRenamed("partition", "__partition").hint("broadcast"), "__partition", "left")
-        .drop("__partition")
-        .withColumn("packed", F.expr(f"CASE WHEN {FIRST_ROW} THEN packed END"))
+        frame.withColumn(partition, F.spark_partition_id())
+        .join(offsets.frame.toDF(partition, packed).hint("broadcast"), partition, "left")
+        .withColumn(packed, F.expr(f"CASE WHEN {FIRST_ROW} THEN {packed} END"))
     )
     udf = _pandas_udf(_carried_ranker(statistics.hashes, kernel))
-    return carried.withColumn(name, udf(hashed, F.col("packed"))).drop("packed")
+    return carried.withColumn(name, udf(hashed, F.col(packed))).drop(partition, packed)
+
+
+def _unlike(frame: DataFrame, name: str) -> str:
+    """`name`, lengthened until no column of the table is called so."""
+    there = {column.lower() for column in frame.columns}
+    while name in there:
+        name += "_"
+    return name
 
 
 def _pandas_udf(function: Callable[..., Any]) -> Callable[..., Any]:

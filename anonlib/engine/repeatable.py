@@ -16,17 +16,23 @@ NARROW = {
     "Project", "Filter", "ColumnarToRow", "FileScan", "Scan", "BatchScan", "LocalTableScan", "Range", "Union", "InputAdapter",
     "WholeStageCodegen", "Generate",
 }  # fmt: skip
+HIDDEN = re.compile(
+    r"Scan ExistingRDD"  # an RDD may have anything below it
+    r"|Bucketed: (true|false \(disabled)"  # a bucketed table is cut by buckets in a pass that groups, by size in one that does not
+    r"|\b(rand|randn|uuid|shuffle|randstr|uniform)\("  # under Connect each pass would draw another seed
+)
+"""Narrow in the plan, and yet the second pass may see other partitions or rows."""
 
 
 def repeats(frame: DataFrame) -> bool:
     """True when the physical plan consists of file or local scans and narrow steps only. Reads no data."""
-    nodes = plan_nodes(frame)
-    return bool(nodes) and all(node in NARROW for node in nodes)
-
-
-def plan_nodes(frame: DataFrame) -> list[str]:
-    """The operator names of the physical plan, from the top. Works in classic sessions and under Connect."""
     text = plan_text(frame)
+    nodes = plan_nodes(text)
+    return bool(nodes) and all(node in NARROW for node in nodes) and not HIDDEN.search(text)
+
+
+def plan_nodes(text: str) -> list[str]:
+    """The operator names of the physical plan, from the top, as `explain()` prints them."""
     physical = text.split("== Physical Plan ==")[-1]
     lines = [re.sub(r"^[\s:+|*-]*(\(\d+\))?\s*", "", line) for line in physical.splitlines()]
     return [match.group(0) for line in lines if (match := re.match(r"[A-Z][A-Za-z]+", line))]

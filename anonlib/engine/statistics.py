@@ -129,20 +129,21 @@ def sensitive_statistics(
 
 
 def _cells(frame: DataFrame, sensitive: str, spark_type: str, keep: str | None, refuse: Mapping[str, str]) -> DataFrame:
-    # frame: qi..., other..., sa  ->  cells: partition, text, n, seen, refused_0, ...
-    wanted = "count(1)" if keep is None else f"sum(CASE WHEN {keep} THEN 1L ELSE 0L END)"
-    grouped = frame.withColumn("__partition", F.spark_partition_id()).groupBy("__partition", F.expr(quoted(sensitive)))
-    counted = grouped.agg(
-        F.expr(wanted).alias("n"),
+    # frame: qi..., other..., sa  ->  records: partition, value, kept, refused_0, ...  ->  cells: partition, text, n, seen, refused_0, ...
+    records = frame.select(
+        F.spark_partition_id().alias("partition"),
+        F.expr(quoted(sensitive)).alias("value"),
+        F.expr(keep or "true").alias("kept"),
+        *[F.expr(condition).alias(name) for name, condition in zip(_refused(refuse), refuse.values(), strict=True)],
+    )
+    counted = records.groupBy("partition", "value").agg(
+        F.expr("sum(CASE WHEN kept THEN 1L ELSE 0L END)" if keep else "count(1)").alias("n"),
         F.expr("count(1)").alias("seen"),
-        *[
-            F.expr(f"sum(CASE WHEN {condition} THEN 1L ELSE 0L END)").alias(name)
-            for name, condition in zip(_refused(refuse), refuse.values(), strict=True)
-        ],
+        *[F.expr(f"sum(CASE WHEN {name} THEN 1L ELSE 0L END)").alias(name) for name in _refused(refuse)],
     )
     return counted.select(
-        F.col("__partition").alias("partition"),
-        F.expr(value_text(sensitive, spark_type)).alias("text"),
+        "partition",
+        F.expr(value_text("value", spark_type)).alias("text"),
         "n",
         "seen",
         *_refused(refuse),
@@ -177,10 +178,11 @@ def _hashes(frame: DataFrame, sensitive: str, spark_type: str, counts: Sensitive
     """xxhash64 of every value, computed by Spark itself from the values' texts cast back; another seed if two should collide."""
     spark = frame.sparkSession
     values = spark.createDataFrame([(i, text) for i, text in enumerate(counts.values)], "code int, text string")
-    typed = values.select("code", F.expr(typed_value("text", spark_type)).alias(sensitive))
+    code = "code_" if sensitive.lower() == "code" else "code"
+    typed = values.select(F.col("code").alias(code), F.expr(typed_value("text", spark_type)).alias(sensitive))
     for seed in range(16):
         hash_sql = f"xxhash64({_normal(sensitive, spark_type)}, {seed})"
-        rows = typed.select("code", F.expr(hash_sql).alias("hash")).collect()  # m rows
+        rows = typed.select(F.col(code).alias("code"), F.expr(hash_sql).alias("hash")).collect()  # m rows
         hashes = np.empty(counts.m, dtype=np.int64)
         for row in rows:
             hashes[row["code"]] = row["hash"]

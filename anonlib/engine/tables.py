@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
@@ -42,9 +43,9 @@ def write(frame: DataFrame, path: str, format: str, doing: str) -> None:
 
 
 def read_back(spark: SparkSession, path: str, format: str) -> DataFrame:
-    """A table of a release or of a working area."""
+    """A table of a release or of a working area, at exactly this path: what looks like a pattern (`a[b]`, `x*`) is none."""
     with explained(f"reading {path}"):
-        return spark.read.format(format).load(path)
+        return spark.read.format(format).load(re.sub(r"([\[\]{}*?\\])", r"\\\1", path))
 
 
 def project(frame: DataFrame, names: list[str]) -> DataFrame:

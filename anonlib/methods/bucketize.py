@@ -21,7 +21,7 @@ from typing import Any
 from anonlib.engine import fakes, generate, ranks
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.statistics import SensitiveStatistics, sensitive_statistics
-from anonlib.engine.tables import types
+from anonlib.engine.tables import project, types
 from anonlib.errors import Unsatisfiable
 from anonlib.exact import text
 from anonlib.kernels.fake_values import FakeValues
@@ -81,7 +81,8 @@ def publish_buckets(
     deal = Deal.of(solution.setting, solution.partition)
     say("assigning records to buckets (second pass)")
     dealt = ranks.with_kernel(table.published, statistics, RoundRobin(deal, key), BUCKET_ID)
-    qit = stage(QIT, dealt.drop(table.sensitive))  # qit: qi..., other..., bucket_id
+    published = [*table.quasi_identifiers, *table.other, BUCKET_ID]
+    qit = stage(QIT, project(dealt, published))  # qit: qi..., other..., bucket_id
     say("writing the sensitive values of each bucket")
     st = stage(ST, _sensitive_table(table, qit, statistics, deal, fake_values, avoid_negative_associations, key))
     roles = {

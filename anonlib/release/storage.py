@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 
 from pyarrow import fs
 
-from anonlib.errors import SpecError
+from anonlib.errors import AnonlibError, SpecError
 from anonlib.release.manifest import FILE_NAME
 
 STAGING_MARK = "_anonlib_staging"
@@ -74,9 +75,19 @@ def begin(where: Place) -> None:
         _write(system, f"{inside}/{STAGING_MARK}", b"")
 
 
-def publish(where: Place, manifest_text: str) -> None:
-    """Write the manifest and make the release visible, in one step. Raises SpecError when another run was faster."""
+def publish(where: Place, manifest_text: str, tables: Iterable[str]) -> None:
+    """Write the manifest and make the release visible, in one step.
+
+    Raises SpecError when another run was faster, AnonlibError when the staging area holds anything but `tables`: a working copy
+    that could not be removed may have columns that nobody may see.
+    """
     data = manifest_text.encode("utf-8")
+    strangers = _staged(where) - {*tables, STAGING_MARK}
+    if strangers:
+        raise AnonlibError(
+            f"{where.staging} holds {', '.join(sorted(strangers))}, which cannot be removed and must not be published; "
+            "check the permissions and the disk, and run again"
+        )
     if _is_local(where.path):
         staging, target = Path(where.staging), _local(where.path)
         (staging / FILE_NAME).write_bytes(data)
@@ -90,11 +101,22 @@ def publish(where: Place, manifest_text: str) -> None:
         return
     system, inside = _remote(where.staging)
     if where.staging != where.path:
+        target = _remote(where.path)[1]
+        if names := _names(system, target):
+            raise SpecError(_taken(where.path, FILE_NAME in names))
         _write(system, f"{inside}/{FILE_NAME}", data)
-        system.move(inside, _remote(where.path)[1])
+        if system.get_file_info(target).type == fs.FileType.Directory:
+            system.delete_dir(target)  # an empty folder there would swallow the release instead of becoming it
+        system.move(inside, target)
         return
     system.delete_file(f"{inside}/{STAGING_MARK}")
     _write(system, f"{inside}/{FILE_NAME}", data)
+
+
+def _staged(where: Place) -> set[str]:
+    if _is_local(where.path):
+        return set(os.listdir(where.staging))
+    return set(_names(*_remote(where.staging)))
 
 
 def discard(where: Place) -> None:

@@ -1,0 +1,172 @@
+"""The public door, as a data steward uses it: a table in files, a YAML spec, `anonlib run`, an exit code and a sentence."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+from anonlib.cli import main
+from anonlib.release.manifest import Manifest
+
+KEY, OTHER_KEY = "a5" * 32, "5a" * 32
+VALUES = ("asthma", "cold", "flu", "gout", "HIV", "mumps")
+
+
+def people(n: int = 60, values: Sequence[Any] = VALUES) -> pa.Table:
+    """n persons: age, country, note (their number), illness in turn out of `values`."""
+    return pa.table(
+        {
+            "age": pa.array([20 + (7 * i) % 50 for i in range(n)], pa.int32()),
+            "country": [("Peru", "Österreich", "中国")[i % 3] for i in range(n)],
+            "note": pa.array(range(n), pa.int64()),
+            "illness": [values[i % len(values)] for i in range(n)],
+        }
+    )
+
+
+def with_column(table: pa.Table, name: str, values: Any, kind: pa.DataType | None = None) -> pa.Table:
+    """`table` with the column `name` replaced (in its place) or added."""
+    column = pa.array(values, kind)
+    if name in table.column_names:
+        return table.set_column(table.column_names.index(name), name, column)
+    return table.append_column(name, column)
+
+
+def write_files(folder: Path, parts: Iterable[pa.Table]) -> Path:
+    """A Parquet folder with one file per part, in order."""
+    folder.mkdir(parents=True)
+    for number, part in enumerate(parts):
+        pq.write_table(part, folder / f"part-{number:03d}.parquet")
+    return folder
+
+
+def cut(table: pa.Table, files: int) -> list[pa.Table]:
+    """`table` in `files` nearly equal runs of rows."""
+    edges = [len(table) * k // files for k in range(files + 1)]
+    return [table.slice(a, b - a) for a, b in pairwise(edges)]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run left: exit code, standard output and error, and where the release should lie."""
+
+    code: int
+    out: str
+    err: str
+    output: Path
+
+    @property
+    def sentence(self) -> str:
+        """What the user is told went wrong."""
+        return self.err.split("anonlib: ", 1)[-1].strip() if "anonlib: " in self.err else ""
+
+    @property
+    def manifest(self) -> Manifest:
+        return Manifest.from_json((self.output / "manifest.json").read_text(encoding="utf-8"))
+
+    def table(self, name: str) -> list[dict[str, Any]]:
+        return pq.read_table(self.output / name).to_pylist()
+
+    def published(self) -> Outcome:
+        """Asserts that there is a whole release and nothing beside it."""
+        assert self.code == 0, self.err
+        names = {p.name for p in self.output.iterdir() if not p.name.startswith(".")}
+        assert names == {"qit", "st", "manifest.json"}
+        assert not staging(self.output)
+        return self
+
+    def refused(self, code: int, *words: str) -> Outcome:
+        """Asserts the exit code, a sentence that has all `words`, and that nothing is visible."""
+        assert self.code == code, (self.code, self.err)
+        for word in words:
+            assert word in self.sentence, f"{word!r} is not in: {self.sentence}"
+        assert "Traceback" not in self.err
+        assert "unexpected" not in self.sentence
+        assert not self.output.exists()
+        assert not staging(self.output)
+        return self
+
+
+def staging(output: Path) -> list[Path]:
+    """Staging folders beside the output path."""
+    return [p for p in output.parent.iterdir() if p.name.startswith(f".{output.name}.staging-")]
+
+
+class Door:
+    """Writes tables and specs below `home` and calls the command line."""
+
+    def __init__(self, spark: Any, home: Path, capsys: Any, monkeypatch: Any) -> None:
+        self.spark, self.home, self._capsys, self._runs = spark, home, capsys, 0
+        monkeypatch.setenv("RELEASE_KEY", KEY)
+        monkeypatch.setenv("OTHER_KEY", OTHER_KEY)
+
+    def input(self, table: pa.Table | Iterable[pa.Table], name: str = "input", files: int = 2) -> Path:
+        """The table as a Parquet folder of `files` files (or of the given parts)."""
+        parts = cut(table, files) if isinstance(table, pa.Table) else list(table)
+        return write_files(self.home / name, parts)
+
+    def spec(self, source: Any, output: str = "release", **changes: Any) -> dict[str, Any]:
+        """A spec as a mapping: 3-diverse buckets for `people`; `changes` replace its top-level keys."""
+        columns = {
+            "quasi_identifiers": [{"name": "age", "type": "numeric"}, "country"],
+            "sensitive": "illness",
+            "other": ["note"],
+        }
+        base = {
+            "input": source if isinstance(source, Mapping) else {"path": str(source)},
+            "output": {"path": str(self.home / output)},
+            "columns": columns,
+            "method": bucketize(l=3),
+            "random": {"key": "env:RELEASE_KEY"},
+        }
+        return base | changes
+
+    def run(self, table: Any, output: str = "release", *, command: str = "run", **changes: Any) -> Outcome:
+        """`anonlib run` on a table (an Arrow table or parts, else a path or input mapping)."""
+        self._runs += 1
+        if isinstance(table, (pa.Table, list)):
+            table = self.input(table, f"input-{self._runs}")
+        conf = self.home / f"spec-{self._runs}.yaml"
+        conf.write_text(yaml.safe_dump(self.spec(table, output, **changes), allow_unicode=True), encoding="utf-8")
+        return self.call(command, str(conf), output=output)
+
+    def call(self, *arguments: str, output: str = "release") -> Outcome:
+        """The command line with these arguments."""
+        self._capsys.readouterr()
+        code = main(list(arguments))
+        said = self._capsys.readouterr()
+        return Outcome(code, said.out, said.err, self.home / output)
+
+    def audit(self, output: Path, original: Path | None = None) -> tuple[int, list[dict[str, Any]]]:
+        """`anonlib audit --json`: the exit code and the checks."""
+        more = [] if original is None else ["--original", str(original)]
+        found = self.call("audit", str(output), *more, "--json")
+        return found.code, json.loads(found.out)["checks"] if found.out else []
+
+
+def bucketize(solver: str = "two_size", max_bucket_size: int = 20, **privacy: Any) -> dict[str, Any]:
+    """The method part of a spec; `fake_values` and `avoid_negative_associations` go beside the privacy part."""
+    beside = {k: privacy.pop(k) for k in ("fake_values", "avoid_negative_associations") if k in privacy}
+    return {"bucketize": {"privacy": privacy, "solver": solver, "max_bucket_size": max_bucket_size, **beside}}
+
+
+def counted(rows: Iterable[Mapping[str, Any]], column: str) -> Counter[Any]:
+    """How often each value stands in a column, or as often as `count` says in `st`."""
+    found: Counter[Any] = Counter()
+    for row in rows:
+        found[row[column]] += row.get("count", 1)
+    return found
+
+
+def multiset(rows: Iterable[Mapping[str, Any]], *names: str) -> Counter[str]:
+    """The rows' columns `names` as a multiset; nulls and nested values count too."""
+    return Counter(repr([row[name] for name in names]) for row in rows)
