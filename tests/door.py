@@ -22,12 +22,12 @@ VALUES = ("asthma", "cold", "flu", "gout", "HIV", "mumps")
 
 
 def people(n: int = 60, values: Sequence[Any] = VALUES) -> pa.Table:
-    """n persons: age, country, note (their number), illness in turn out of `values`."""
+    """n persons: age, country, note (7 times their number), illness in turn out of `values`."""
     return pa.table(
         {
             "age": pa.array([20 + (7 * i) % 50 for i in range(n)], pa.int32()),
             "country": [("Peru", "Österreich", "中国")[i % 3] for i in range(n)],
-            "note": pa.array(range(n), pa.int64()),
+            "note": pa.array(range(0, 7 * n, 7), pa.int64()),
             "illness": [values[i % len(values)] for i in range(n)],
         }
     )
@@ -74,7 +74,14 @@ class Outcome:
         return Manifest.from_json((self.output / "manifest.json").read_text(encoding="utf-8"))
 
     def table(self, name: str) -> list[dict[str, Any]]:
-        return pq.read_table(self.output / name).to_pylist()
+        """The rows of a published table, read without Spark; instants in UTC."""
+        table = pq.read_table(self.output / name, coerce_int96_timestamp_unit="us")
+        for column in self.manifest.tables[name].columns:
+            if column.type == "timestamp":  # Spark's INT96 does not tell an instant from a local time
+                at = table.column_names.index(column.name)
+                instants = table.column(at).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
+                table = table.set_column(at, column.name, instants)
+        return table.to_pylist()
 
     def published(self) -> Outcome:
         """Asserts that there is a whole release and nothing beside it."""
@@ -132,11 +139,15 @@ class Door:
 
     def run(self, table: Any, output: str = "release", *, command: str = "run", **changes: Any) -> Outcome:
         """`anonlib run` on a table (an Arrow table or parts, else a path or input mapping)."""
-        self._runs += 1
         if isinstance(table, (pa.Table, list)):
-            table = self.input(table, f"input-{self._runs}")
+            table = self.input(table, f"input-{self._runs + 1}")
+        return self.run_spec(self.spec(table, output, **changes), output, command=command)
+
+    def run_spec(self, spec: Mapping[str, Any], output: str = "release", *, command: str = "run") -> Outcome:
+        """`anonlib run` on a spec given as a mapping; it is written to spec-1.yaml, spec-2.yaml, ..."""
+        self._runs += 1
         conf = self.home / f"spec-{self._runs}.yaml"
-        conf.write_text(yaml.safe_dump(self.spec(table, output, **changes), allow_unicode=True), encoding="utf-8")
+        conf.write_text(yaml.safe_dump(dict(spec), allow_unicode=True), encoding="utf-8")
         return self.call(command, str(conf), output=output)
 
     def call(self, *arguments: str, output: str = "release") -> Outcome:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -65,12 +66,18 @@ def is_missing(column: str, spark_type: str) -> str:
 
 
 def value_text(column: str, spark_type: str) -> str:
-    """SQL: a sensitive value as text; different values have different texts under any session time zone."""
+    """SQL: a sensitive value as text; different values have different texts, the same under any session time zone.
+
+    An instant is told in UTC: local clocks show two instants alike when summer ends, and had odd seconds once.
+    """
     name = quoted(column)
     if spark_type == "string":
         return name
     if spark_type == "timestamp":
-        return f"date_format({name}, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\")"
+        seconds = f"CAST(CAST(unix_micros({name}) AS DECIMAL(20, 0)) / 1000000 AS DECIMAL(18, 6))"
+        return (
+            f"CONCAT(CAST(TIMESTAMP_NTZ '1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, {seconds}) AS STRING), 'Z')"
+        )
     return f"CAST({_normal(column, spark_type)} AS STRING)"
 
 
@@ -104,7 +111,7 @@ def sensitive_statistics(
             table = totals.limit(MAX_VALUES + 1).toPandas()  # bounded: one row per sensitive value
             partitions = int(cells.select(F.countDistinct("partition")).collect()[0][0])
     else:
-        table = found.groupby("text", dropna=False, as_index=False).sum(numeric_only=True)
+        table = _totals(found)
         partitions = int(found.loc[found["n"] > 0, "partition"].nunique())
     _check(table, refuse, sensitive)
 
@@ -150,11 +157,22 @@ def _cells(frame: DataFrame, sensitive: str, spark_type: str, keep: str | None, 
     )
 
 
+def _totals(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells summed over partitions. Python's own dictionary tells the texts apart: pandas groups "" and "\\0" as one key."""
+    code_of: dict[str | None, int] = {}
+    codes = [code_of.setdefault(text if isinstance(text, str) else None, len(code_of)) for text in cells["text"]]
+    sums = {}
+    for name in cells.columns.difference(["partition", "text"]):
+        sums[name] = np.zeros(len(code_of), dtype=np.int64)
+        np.add.at(sums[name], codes, cells[name].to_numpy(np.int64))
+    return pd.DataFrame({"text": pd.Series(list(code_of), dtype=object)} | sums)
+
+
 def _refused(refuse: Mapping[str, str]) -> list[str]:
     return [f"refused_{k}" for k in range(len(refuse))]
 
 
-def _check(table, refuse: Mapping[str, str], sensitive: str) -> None:  # type: ignore[no-untyped-def]
+def _check(table: pd.DataFrame, refuse: Mapping[str, str], sensitive: str) -> None:
     if len(table) == 0:
         raise SpecError("input: the table is empty; there is nothing to publish")
     for name, column in zip(_refused(refuse), refuse, strict=True):
