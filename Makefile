@@ -23,8 +23,8 @@ pure: env  ## the tests that need no Spark, in seconds
 slow: env  ## the long statistical, cluster and scale tests
 	@JAVA_HOME=$$($(BIN)/python -m anonlib.engine.java) $(BIN)/python -m pytest -m slow tests
 
-bench: env  ## benchmarks: ratios, machine facts, written to benchmarks/results
-	@$(BIN)/python -m benchmarks
+bench: env  ## every benchmark in turn: ratios and machine facts (hours at full size)
+	@set -e; for file in $$(grep -l '__main__' benchmarks/*.py); do name=$$(basename $$file .py); echo "benchmarks.$$name"; $(BIN)/python -m benchmarks.$$name; done
 
 notebook: env  ## run the notebooks from beginning to end
 	@set -e; for notebook in notebooks/*.py; do echo "$$notebook"; $(BIN)/python "$$notebook"; done
