@@ -15,7 +15,7 @@ import numpy as np
 from anonlib.errors import SpecError, Unsatisfiable
 from anonlib.exact import text
 from anonlib.privacy.buckets import BucketSetting, BucketSolution
-from anonlib.privacy.counts import SensitiveCounts
+from anonlib.privacy.counts import Int64Array, SensitiveCounts
 
 
 def solve(counts: SensitiveCounts, l: int) -> BucketSolution:  # noqa: E741  (the field's name)
@@ -47,9 +47,9 @@ def solve(counts: SensitiveCounts, l: int) -> BucketSolution:  # noqa: E741  (th
     return BucketSolution(setting, partition, "anatomy", setting.loss, "optimal", time.perf_counter() - started)
 
 
-def _below(records: np.ndarray, b: int, larger: int) -> np.ndarray:
-    """How many of the records 0 .. records - 1 have t mod b < larger."""
-    return records // b * larger + np.minimum(records % b, larger)
+def _below(records: Int64Array, b: int, larger: int) -> Int64Array:
+    """How many of the records t = 0 .. records - 1 have t mod b < larger."""
+    return np.asarray(records // b * larger + np.minimum(records % b, larger), dtype=np.int64)
 
 
 def _refuse_ineligible(counts: SensitiveCounts, l: int) -> None:  # noqa: E741

@@ -130,35 +130,32 @@ class _Search:
             if answer.infeasible:
                 self.bound, self.empty = (limit, False) if limit is not None else (self.bound, True)
                 return
-            self.bound = max(self.bound, answer.bound)
-            if answer.numbers is None:
-                if answer.failed:
-                    return
-                continue
-            self._learn(answer.numbers)
-            if first and self.best is not None:
+            # Under "loss < limit" a bound above the limit says no more than that nothing better exists.
+            self.bound = max(self.bound, answer.bound if limit is None else min(limit, answer.bound))
+            if answer.numbers is None or not self._learn(answer.numbers) or (first and self.best is not None):
                 return
 
-    def _learn(self, numbers: Int64Array) -> None:
-        """Place the records: a new best setting, or new conditions."""
+    def _learn(self, numbers: Int64Array) -> bool:
+        """Place the records: a new best setting, or new conditions. False if neither, when floating point failed the solver."""
         found = place(self.values, numbers)
         if found.flow is None:
+            known = len(self.conditions.rows)
             for crowd in found.crowded:
                 self.conditions.add(crowd)
-            return
+            return len(self.conditions.rows) > known
         used = np.flatnonzero(numbers)
         setting = BucketSetting(tuple(self.values.sizes[used].tolist()), tuple(numbers[used].tolist()))
         self.offer(setting, self.values.deal(found.flow[:, used], len(self.table.counts)))
+        return True
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """numbers: (q,) buckets that keep all known conditions, or None. bound: proven. failed: the solver gave up on numerics."""
+    """numbers: (q,) buckets that keep all known conditions, or None when none was found. bound: proven. infeasible: proven."""
 
     numbers: Int64Array | None
     bound: int
     infeasible: bool = False
-    failed: bool = False
 
 
 def _integer_program(conditions: CrowdingConditions, base: Int64Array, below: int | None, seconds: float) -> _Answer:
@@ -190,11 +187,11 @@ def _integer_program(conditions: CrowdingConditions, base: Int64Array, below: in
     dual = solved.get("mip_dual_bound")
     bound = base_loss + math.ceil(dual - 0.01) if dual is not None and abs(dual) < 1e15 else 0
     if solved.x is None:
-        return _Answer(None, bound, failed=True)
+        return _Answer(None, bound)
     above = np.rint(solved.x).astype(np.int64)
     numbers = base + above - np.append(above[1:], 0)
     if (numbers < 0).any() or int(sizes @ numbers) != conditions.n:
-        return _Answer(None, bound, failed=True)
+        return _Answer(None, bound)
     return _Answer(numbers, bound)
 
 

@@ -32,8 +32,8 @@ class Transport:
 def transport(supply: Int64Array, capacity: Int64Array, demand: Int64Array) -> Transport:
     """Place supply[i] records of each row into columns that take exactly demand[j], at most capacity[i, j] each.
 
-    supply (G,), capacity (G, q), demand (q,) int64, sum of supply = sum of demand < 2^62. Cost: O(G q) per augmentation,
-    at most q^3 augmentations and a few dozen in practice; nothing depends on the number of records.
+    supply (G,), capacity (G, q), demand (q,) int64, sum of supply = sum of demand < 2^62. Cost: O(G q p) per
+    augmentation along a path of p columns, at most q^3 of them; nothing depends on the number of records.
 
     All rows are placed first, whatever the columns hold; then columns with too much give to columns with too little
     along shortest paths of columns. One push along j -> k moves records of every row that has some in j and room in k.
@@ -44,15 +44,43 @@ def transport(supply: Int64Array, capacity: Int64Array, demand: Int64Array) -> T
     homeless = capacity.sum(axis=1) < supply
     if homeless.any():
         return Transport(None, [np.arange(len(supply)) == i for i in np.flatnonzero(homeless)])
-    flow = _spread(supply, capacity)
-    surplus = flow.sum(axis=0) - demand
+    moves = _Moves(_spread(supply, capacity), capacity)
+    surplus = moves.flow.sum(axis=0) - demand
     while (surplus > 0).any():
-        occupied, open_ = flow > 0, flow < capacity
-        path = _shortest_path(occupied, open_, surplus)
+        path = _shortest_path(moves.possible, surplus)
         if path is None:
-            return Transport(None, _crowded(occupied, open_, surplus))
-        _push(flow, capacity, surplus, path)
-    return Transport(flow, [])
+            return Transport(None, _crowded(moves, surplus))
+        moves.push(path, surplus)
+    return Transport(moves.flow, [])
+
+
+class _Moves:
+    """A flow, and between which columns it can be shifted: `possible[j, k]` if some row has records in j and room in k.
+
+    Kept as 0/1 in float32 so that a column's moves are one matrix product (a count of rows: only its sign is used).
+    """
+
+    def __init__(self, flow: Int64Array, capacity: Int64Array) -> None:
+        self.flow, self.capacity = flow, capacity
+        self.occupied = (flow > 0).astype(np.float32)
+        self.open = (flow < capacity).astype(np.float32)
+        self.possible: BoolArray = (self.occupied.T @ self.open) > 0
+
+    def push(self, path: list[int], surplus: Int64Array) -> None:
+        """Move as much as every step of the path allows, last step first, so that no column is overdrawn on the way."""
+        flow, steps = self.flow, list(pairwise(path))
+        movable = [np.minimum(flow[:, j], self.capacity[:, k] - flow[:, k]) for j, k in steps]
+        amount = min(int(surplus[path[0]]), int(-surplus[path[-1]]), *(int(rows.sum()) for rows in movable))
+        for (j, k), rows in reversed(list(zip(steps, movable, strict=True))):
+            moved = _take(rows[None, :], np.array([amount]))[0]
+            flow[:, j] -= moved
+            flow[:, k] += moved
+        surplus[path[0]] -= amount
+        surplus[path[-1]] += amount
+        self.occupied[:, path] = flow[:, path] > 0
+        self.open[:, path] = flow[:, path] < self.capacity[:, path]
+        self.possible[path] = (self.occupied[:, path].T @ self.open) > 0
+        self.possible[:, path] = (self.occupied.T @ self.open[:, path]) > 0
 
 
 def _spread(supply: Int64Array, capacity: Int64Array) -> Int64Array:
@@ -70,55 +98,37 @@ def _take(available: Int64Array, wanted: Int64Array) -> Int64Array:
     return np.clip(wanted[:, None] - before, 0, available)
 
 
-def _arcs_from(occupied: BoolArray, open_: BoolArray, columns: BoolArray) -> BoolArray:
-    """Columns that some row can move to out of one of `columns`."""
-    movable = occupied[:, columns].any(axis=1)
-    return np.asarray(open_[movable].any(axis=0))
-
-
-def _shortest_path(occupied: BoolArray, open_: BoolArray, surplus: Int64Array) -> list[int] | None:
+def _shortest_path(possible: BoolArray, surplus: Int64Array) -> list[int] | None:
     """Columns j_0 (too full) -> .. -> j_p (not full), as few as possible; None if there is no way."""
     layers = [surplus > 0]
     seen = layers[0].copy()
     while not (layers[-1] & (surplus < 0)).any():
-        reached = _arcs_from(occupied, open_, layers[-1]) & ~seen
+        reached = possible[layers[-1]].any(axis=0) & ~seen
         if not reached.any():
             return None
         seen |= reached
         layers.append(reached)
     path = [int(np.argmin(np.where(layers[-1], surplus, 0)))]
     for layer in reversed(layers[:-1]):
-        into = occupied[open_[:, path[-1]]].any(axis=0) & layer
+        into = possible[:, path[-1]] & layer
         path.append(int(np.argmax(np.where(into, surplus, np.iinfo(np.int64).min))))
     return path[::-1]
 
 
-def _push(flow: Int64Array, capacity: Int64Array, surplus: Int64Array, path: list[int]) -> None:
-    """Move as much as every step of the path allows, last step first, so that no column is overdrawn on the way."""
-    steps = list(pairwise(path))
-    movable = [np.minimum(flow[:, j], capacity[:, k] - flow[:, k]) for j, k in steps]
-    amount = min(int(surplus[path[0]]), int(-surplus[path[-1]]), *(int(rows.sum()) for rows in movable))
-    for (j, k), rows in reversed(list(zip(steps, movable, strict=True))):
-        moved = _take(rows[None, :], np.array([amount]))[0]
-        flow[:, j] -= moved
-        flow[:, k] += moved
-    surplus[path[0]] -= amount
-    surplus[path[-1]] += amount
-
-
-def _crowded(occupied: BoolArray, open_: BoolArray, surplus: Int64Array) -> list[BoolArray]:
+def _crowded(moves: _Moves, surplus: Int64Array) -> list[BoolArray]:
     """The two extreme minimum cuts, as sets of rows: next to the columns with too much, and next to those with too little."""
-    full = surplus > 0
-    while True:
-        more = full | _arcs_from(occupied, open_, full)
-        if (more == full).all():
-            break
-        full = more
-    lacking = surplus < 0
-    while True:
-        more = lacking | occupied[open_[:, lacking].any(axis=1)].any(axis=0)
-        if (more == lacking).all():
-            break
-        lacking = more
+    full = _closure(moves.possible, surplus > 0)
+    lacking = _closure(moves.possible.T, surplus < 0)
+    occupied = moves.occupied > 0
     near, far = occupied[:, full].any(axis=1), occupied[:, ~lacking].any(axis=1)
     return [near] if (near == far).all() else [near, far]
+
+
+def _closure(possible: BoolArray, start: BoolArray) -> BoolArray:
+    """All columns that can be reached from `start`, itself included."""
+    reached = start
+    while True:
+        more = reached | possible[reached].any(axis=0)
+        if (more == reached).all():
+            return np.asarray(reached)
+        reached = more

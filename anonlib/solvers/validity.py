@@ -39,19 +39,28 @@ def two_size_partition(
 ) -> Int64Array:
     """Algorithm 1 (record partition): (m, 2) int64 for a setting that keeps Theorem 1. Raises ValueError for any other.
 
-    First a_i1 records of each value go to the small buckets; then the surplus moves on, values with the least room in a
-    small bucket first: they gain most from a large one, and what stays behind may later fit buckets smaller still.
+    First a_i1 records of each value go to the small buckets; then the surplus moves on. The paper moves any records that may
+    go; here every value gives in proportion to what it may give, which leaves both halves the better to split again.
     """
     if not two_size_valid(counts, small, large, sizes, numbers):
         raise ValueError(f"sizes {sizes} with numbers {numbers} are not a valid setting of these counts")
     first = np.minimum(small * numbers[0], counts)
     movable = np.minimum(first, large * numbers[1] - (counts - first))
-    order = np.lexsort((np.arange(len(counts)), large, small))
-    available = movable[order]
-    surplus = int(first.sum()) - sizes[0] * numbers[0]
-    moved = np.clip(surplus - (np.cumsum(available) - available), 0, available)
-    first[order] -= moved
+    first -= _in_proportion(movable.tolist(), int(first.sum()) - sizes[0] * numbers[0])
     return np.stack([first, counts - first], axis=1)
+
+
+def _in_proportion(available: list[int], amount: int) -> Int64Array:
+    """`amount` shared out in proportion to `available` and never above it: rounded down, then up where most was cut off.
+
+    In Python integers: a share is a product of two numbers of records. Ties go to the earlier value.
+    """
+    total = max(1, sum(available))
+    shares = [divmod(a * amount, total) for a in available]
+    moved = np.array([whole for whole, _ in shares], dtype=np.int64)
+    left = amount - int(moved.sum())
+    moved[sorted(range(len(shares)), key=lambda i: -shares[i][1])[:left]] += 1
+    return moved
 
 
 def place(values: MergedValues, numbers: Int64Array) -> Transport:
