@@ -1,199 +1,163 @@
-"""Many count queries in one pass: which queries a record meets, as bits, and what all of them count.
+"""Many count queries at once: masks over dictionary codes, and the two kernels that answer all of them in one pass.
 
-A query is a conjunction of A IN (values) over some attributes, of which the sensitive one may be one. For every attribute a table
-of bits says which queries each of its values meets; the queries a record meets are its values' rows, joined by AND: 1/8 byte per
-record, attribute and query. Values are known by 64-bit hashes, so that records of any type reach the kernels as plain numbers.
+A query asks for a set of values on some attributes. For each attribute a mask says which of its values each of the Q queries
+accepts: one bit per (value, query), packed along the queries, with a last row of zeros for nulls and unknown values. The
+records that meet a query's conditions are found by AND-ing one packed row per attribute: Q/8 bytes per record and attribute.
 
-Kernels take a batch of named NumPy arrays and return one vector of sums, to be added up over batches in any order.
+Cost per record: (attributes + 8) Q / 8 byte operations; per bucket one (m) x (m, Q) product. Memory of a kernel: masks, plus
+about 2 x ROWS x Q bytes. Pure: record batches in, a (Q,) vector out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonlib.errors import SpecError
-from anonlib.privacy.counts import Int64Array
 
 Bits = npt.NDArray[np.uint8]
-Vector = npt.NDArray[np.float64]
-Batch = Mapping[str, npt.NDArray[Any]]
-
-CELLS = 20_000_000
-"""Records times queries that are worked on at once: some 200 MB in a worker."""
-MAX_TABLE_BYTES = 128 * 2**20
-"""All bit tables together; they travel to every worker."""
+Numbers = npt.NDArray[np.float64]
+ROWS = 2048
+"""Records handled at a time, so that a block of (ROWS, Q) bytes stays near the cache."""
+MAX_MASK_BYTES = 64 << 20
+"""Masks travel to the workers inside the kernel."""
 
 
 @dataclass(frozen=True)
-class Domain:
-    """The values of one attribute: `texts[i]` is known by `hashes[i]`, all different, any order; nulls are not among them."""
+class Masks:
+    """What Q queries accept.
 
-    name: str
-    texts: tuple[str, ...]
-    hashes: Int64Array
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-
-@dataclass(frozen=True)
-class ValueMasks:
-    """Which queries each value of one attribute meets.
-
-    hashes : (m,) int64, ascending
-    bits   : (m + 1, ceil(Q / 8)) uint8; row i for `hashes[i]`, the last row for nulls and for values outside the domain: it meets
-             just the queries that do not ask for this attribute
+    domains : attribute -> its distinct values as text, no null; their order gives the codes
+    bits    : attribute -> (len(domain) + 1, ceil(Q / 8)) uint8, bit q of row v set when query q accepts value v; last row zero
+    queries : Q
     """
 
-    hashes: Int64Array
-    bits: Bits
+    domains: Mapping[str, Sequence[str]]
+    bits: Mapping[str, Bits]
+    queries: int
 
     @staticmethod
-    def of(domain: Domain, asked: Sequence[Sequence[int] | npt.NDArray[np.integer[Any]] | None]) -> ValueMasks:
-        """asked : for each query the indices into the domain that it accepts, or None where it does not ask for the attribute."""
-        order = np.argsort(domain.hashes)
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        width = -(-len(asked) // 8)
-        bits = np.zeros((len(domain) + 1, width), dtype=np.uint8)
-        for q, codes in enumerate(asked):
-            bit = np.uint8(128 >> (q % 8))
-            if codes is None:
-                bits[:, q // 8] |= bit
-            else:
-                bits[place[np.asarray(codes, dtype=np.int64)], q // 8] |= bit
-        return ValueMasks(domain.hashes[order], bits)
+    def of(domains: Mapping[str, Sequence[str]], accepted: Sequence[Mapping[str, Sequence[int]]]) -> Masks:
+        """`accepted[q]` maps an attribute to the codes that query q accepts; an attribute it lacks accepts everything,
+        null included.
 
-    def rows(self, hashed: Int64Array) -> Int64Array:
-        """(N,) int64: the row of `bits` of each hash."""
-        if not len(self.hashes):
-            return np.zeros(len(hashed), dtype=np.int64)
-        place = np.searchsorted(self.hashes, hashed)
-        place[place == len(self.hashes)] = 0
-        return cast(Int64Array, np.where(self.hashes[place] == hashed, place, len(self.hashes)))
+        Raises SpecError when the masks would be larger than MAX_MASK_BYTES.
+        """
+        Q = len(accepted)
+        size = sum(len(d) + 1 for d in domains.values()) * -(-Q // 8)
+        if size > MAX_MASK_BYTES:
+            widest = max(domains, key=lambda a: len(domains[a]))
+            raise SpecError(
+                f"the workload's masks take {size >> 20:,} MB ({Q:,} queries, {len(domains[widest]):,} values of {widest!r}); "
+                f"at most {MAX_MASK_BYTES >> 20} MB go to the workers: ask fewer queries or leave that attribute out"
+            )
+        bits = {}
+        for attribute, domain in domains.items():
+            mask = np.zeros((len(domain) + 1, Q), dtype=bool)
+            for q, query in enumerate(accepted):
+                mask[query[attribute] if attribute in query else slice(None), q] = True
+            bits[attribute] = np.packbits(mask, axis=1)
+        return Masks(dict(domains), bits, Q)
 
-    def unpacked(self, queries: int) -> Vector:
-        """(m + 1, Q) float64 of zeros and ones."""
-        return np.unpackbits(self.bits, axis=1, count=queries).astype(np.float64)
+    def codes(self, attribute: str, values: Any) -> npt.NDArray[np.int32]:
+        """Codes of an Arrow column of text; len(domain) for null and for values outside the domain."""
+        domain = self.domains[attribute]
+        found = pc.index_in(values, value_set=pa.array(domain, type=pa.string()), skip_nulls=True)
+        codes: npt.NDArray[np.int32] = found.fill_null(len(domain)).to_numpy(zero_copy_only=False)
+        return codes
 
-
-def check_tables(domains: Mapping[str, int], queries: int) -> None:
-    """Raises SpecError when the bit tables of `queries` queries over domains of these sizes would be too large to send around."""
-    needed = sum(m + 1 for m in domains.values()) * -(-queries // 8)
-    if needed > MAX_TABLE_BYTES:
-        most = MAX_TABLE_BYTES // sum(m + 1 for m in domains.values()) * 8
-        raise SpecError(
-            f"{queries:,} queries over attributes with {sum(domains.values()):,} distinct values in all are too many to answer at once; "
-            f"ask at most {most:,}"
-        )
-
-
-def column(k: int) -> str:
-    """The name under which the k-th attribute reaches a kernel."""
-    return f"a{k}"
-
-
-RECORDS, VALUES, VALUE, COUNT = "records", "values", "value", "count"
-"""How `BucketEstimates` finds its arrays: `records` and `values` are the lengths of the two lists of each bucket."""
+    def meeting(self, codes: Mapping[str, npt.NDArray[np.int32]]) -> Bits:
+        """(rows, Q) of 0 and 1: which rows meet which query on the attributes given."""
+        packed: Bits | None = None
+        for attribute, column in codes.items():
+            here = self.bits[attribute][column]
+            packed = here if packed is None else packed & here
+        assert packed is not None, "at least one attribute"
+        return np.unpackbits(packed, axis=1, count=self.queries)
 
 
 @dataclass(frozen=True)
 class TrueCounts:
-    """How many records meet each query: batches of records with their hashes a0, a1, ... -> (Q + 1,) float64.
+    """Kernel over batches of the original: how many records meet each query. Columns are named like the attributes, as text."""
 
-    The last entry counts the records themselves. Exact up to 2^53.
-    """
+    masks: Masks
 
-    attributes: tuple[ValueMasks, ...]
-    queries: int
-
-    @property
-    def length(self) -> int:
-        return self.queries + 1
-
-    def __call__(self, batch: Batch) -> Vector:
-        rows = [masks.rows(batch[column(k)]) for k, masks in enumerate(self.attributes)]
-        n = len(rows[0])
-        total = np.zeros(self.queries, dtype=np.int64)
-        step = max(1, CELLS // self.queries)
-        for start in range(0, n, step):
-            bits = _meeting(self.attributes, [row[start : start + step] for row in rows])
-            total += np.unpackbits(bits, axis=1, count=self.queries).sum(axis=0, dtype=np.int64)
-        return np.append(total, n).astype(np.float64)
+    def __call__(self, batches: Iterable[Any]) -> Numbers:
+        total = np.zeros(self.masks.queries, dtype=np.int64)
+        for batch in batches:
+            for start in range(0, batch.num_rows, ROWS):
+                part = batch.slice(start, ROWS)
+                codes = {a: self.masks.codes(a, _column(part, a)) for a in self.masks.domains}
+                total += self.masks.meeting(codes).sum(axis=0, dtype=np.int64)
+        return total.astype(np.float64)
 
 
 @dataclass(frozen=True)
 class BucketEstimates:
-    """The estimate of each query from a bucketized release: batches of buckets -> (Q + 3,) float64.
+    """Kernel over batches of buckets: the estimate of each query, sum over g of c(g, P) c_st(g, Q) / N_g.
 
-    est_q = sum over buckets g of k_q(g) K_q(g) / N(g), as for a single query: k_q the records of g that meet the visible part, K_q
-    the counts in `st` that meet the sensitive part, N the sum of these counts. The last three entries: the sum of (|g| - 1)^2, the
-    records, and the buckets.
+    visible   : masks of the attributes of `qit`; sensitive : masks of the sensitive attribute alone
+    counts    : name of the column of counts
 
-    A batch has, for B buckets: `records` (B,) and `values` (B,), how long the bucket's lists are; a0, a1, ... the records' hashes,
-    `value` and `count` the hashes and counts of `st`, each the lists one after the other. Cost per record and query: a bit per
-    attribute to look at, some 1.3 ns in all.
+    Columns of a batch, one row per bucket: each attribute of `visible` a list of text, one item per record of the bucket; the
+    sensitive attribute a list of text and `counts` a list of int64, one item per row of the bucket in `st`.
     """
 
-    visible: tuple[ValueMasks, ...]
-    sensitive: ValueMasks
-    queries: int
+    visible: Masks
+    sensitive: Masks
+    counts: str
 
-    @property
-    def length(self) -> int:
-        return self.queries + 3
-
-    def __call__(self, batch: Batch) -> Vector:
-        size, held = batch[RECORDS].astype(np.int64), batch[VALUES].astype(np.int64)
-        if not len(size):
-            return np.zeros(self.length)
-        record_end, value_end = np.cumsum(size), np.cumsum(held)
-        rows = [masks.rows(batch[column(k)]) for k, masks in enumerate(self.visible)]
-        share = self._shares(batch, held, value_end)
-        accepts = self.sensitive.unpacked(self.queries)
-        total = np.zeros(self.queries)
-        for first, last in _runs(record_end, max(1, CELLS // self.queries)):
-            start, stop = int(record_end[first] - size[first]), int(record_end[last - 1])
-            bits = _meeting(self.visible, [row[start:stop] for row in rows])
-            met = np.unpackbits(bits, axis=1, count=self.queries).astype(np.float32)
-            ends = np.concatenate([[0], record_end[first:last] - start])
-            members = csr_matrix(
-                (np.ones(stop - start, dtype=np.float32), np.arange(stop - start), ends),
-                shape=(last - first, stop - start),
-            )
-            total += np.einsum("gq,gq->q", (members @ met).astype(np.float64), share[first:last] @ accepts)
-        return np.append(total, [float(((size - 1) ** 2).sum()), float(size.sum()), float(len(size))])
-
-    def _shares(self, batch: Batch, held: Int64Array, value_end: Int64Array) -> Any:
-        """(B, m + 1) sparse: c(g, x) / N(g)."""
-        count = batch[COUNT].astype(np.float64)
-        bucket = np.repeat(np.arange(len(held)), held)
-        whole = np.bincount(bucket, weights=count, minlength=len(held))
-        return csr_matrix(
-            (count / whole[bucket], self.sensitive.rows(batch[VALUE]), np.concatenate([[0], value_end])),
-            shape=(len(held), len(self.sensitive.hashes) + 1),
+    def __call__(self, batches: Iterable[Any]) -> Numbers:
+        total = np.zeros(self.visible.queries, dtype=np.float64)
+        (attribute,) = self.sensitive.domains
+        accepted = np.unpackbits(self.sensitive.bits[attribute], axis=1, count=self.sensitive.queries).astype(
+            np.float64
         )
+        for batch in batches:
+            for first, last in _blocks(_lists(batch, next(iter(self.visible.domains)))[0]):
+                total += self._block(batch.slice(first, last - first), attribute, accepted)
+        return total
+
+    def _block(self, batch: Any, attribute: str, accepted: Numbers) -> Numbers:
+        starts, values = _lists(batch, attribute)
+        counts = _lists(batch, self.counts)[1].to_numpy(zero_copy_only=False).astype(np.float64)
+        bucket = np.repeat(np.arange(batch.num_rows), np.diff(starts))
+        given = np.zeros((batch.num_rows, len(accepted)), dtype=np.float64)
+        np.add.at(given, (bucket, self.sensitive.codes(attribute, values)), counts)
+        share = (given / given.sum(axis=1, keepdims=True)) @ accepted
+        columns = {a: _lists(batch, a) for a in self.visible.domains}
+        starts = next(iter(columns.values()))[0]
+        codes = {a: self.visible.codes(a, items) for a, (_, items) in columns.items()}
+        meeting = self.visible.meeting(codes)
+        # Bytes add up faster than what they would be cast to, and hold the count of any bucket of up to 255 records.
+        wide = np.uint8 if np.diff(starts).max(initial=0) < 256 else np.int32
+        matching = np.add.reduceat(meeting, starts[:-1], axis=0, dtype=wide)
+        estimate: Numbers = np.einsum("bq,bq->q", matching, share)
+        return estimate
 
 
-def _meeting(attributes: Sequence[ValueMasks], rows: Sequence[Int64Array]) -> Bits:
-    """(N, ceil(Q / 8)) uint8: the queries that each record meets."""
-    bits = attributes[0].bits[rows[0]]
-    for masks, row in zip(attributes[1:], rows[1:], strict=True):
-        bits &= masks.bits[row]
-    return bits
-
-
-def _runs(ends: Int64Array, most: int) -> Iterator[tuple[int, int]]:
-    """Runs first..last-1 of buckets with at most `most` records each, or a single larger bucket."""
-    first = 0
-    while first < len(ends):
-        done = int(ends[first - 1]) if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, done + most, side="right")))
+def _blocks(starts: npt.NDArray[np.int64]) -> Iterable[tuple[int, int]]:
+    """Runs of whole buckets with about ROWS items each."""
+    first, buckets = 0, len(starts) - 1
+    while first < buckets:
+        last = int(np.searchsorted(starts, starts[first] + ROWS, side="right")) - 1
+        last = min(max(last, first + 1), buckets)
         yield first, last
         first = last
+
+
+def _column(batch: Any, name: str) -> Any:
+    return batch.column(batch.schema.get_field_index(name))
+
+
+def _lists(batch: Any, name: str) -> tuple[npt.NDArray[np.int64], Any]:
+    """(where each row's items start, and the end; all items) of a list column."""
+    column = _column(batch, name)
+    sizes = column.value_lengths().to_numpy(zero_copy_only=False)
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), column.flatten()

@@ -1,0 +1,243 @@
+"""The condition of a count query: parsed, checked word by word, split at the sensitive column, and written anew.
+
+What may stand in it: comparisons of a column with a literal, BETWEEN, IN with literals, IS [NOT] NULL, AND, OR, NOT,
+parentheses, TRUE and FALSE. Everything else is refused by name. The user's text is never pasted into a query: Spark SQL is
+generated from the parsed tree, with quoted identifiers and with strings spelled in hexadecimal.
+
+A release tells of the two sides of a record apart (quasi-identifiers and other columns in one table, sensitive values in the
+other), so a predicate must fall into a part on each side that are joined by AND.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+
+from anonlib.errors import SpecError
+from anonlib.sql import literal, quoted
+
+TRUE = "TRUE"
+MAX_LENGTH = 1_000_000
+Node = Any
+"""A node of sqlglot's tree; the class it derives from differs between sqlglot versions."""
+_COMPARISONS: dict[Any, tuple[str, str]] = {
+    exp.EQ: ("=", "="),
+    exp.NEQ: ("<>", "<>"),
+    exp.LT: ("<", ">"),
+    exp.LTE: ("<=", ">="),
+    exp.GT: (">", "<"),
+    exp.GTE: (">=", "<="),
+    exp.NullSafeEQ: ("<=>", "<=>"),
+}
+"""Operator, and the operator with its sides exchanged."""
+_NUMBER = re.compile(r"[+-]?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})([eE][+-]?\d{1,3})?")
+_NUMERIC = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+_ALLOWED = "comparisons with literals, BETWEEN, IN (literals), IS [NOT] NULL, AND, OR, NOT"
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A condition as Spark SQL in two parts joined by AND; "TRUE" where nothing is asked.
+
+    visible   : on the columns of `qit` (quasi-identifiers and others)
+    sensitive : on the sensitive column
+    """
+
+    visible: str = TRUE
+    sensitive: str = TRUE
+
+
+def parse(text: str, columns: Mapping[str, str], sensitive: str) -> Predicate:
+    """The predicate that `text` spells, over `columns` (name -> Spark type, the sensitive one among them).
+
+    Names are matched as Spark matches them, without regard to case. Raises SpecError, in a sentence, for text that is no
+    condition, an unknown column, anything beyond the allowed forms, a literal that does not suit its column's type, or an OR
+    (or NOT) that mixes the sensitive column with others.
+    """
+    if len(text) > MAX_LENGTH:
+        raise SpecError(f"the predicate has {len(text):,} characters; at most {MAX_LENGTH:,} are read")
+    try:
+        tree = sqlglot.parse_one(text, dialect="spark", into=exp.Condition)
+        parts = [_Part.of(node, columns) for node in _conjuncts(tree)]
+    except sqlglot.errors.SqlglotError as problem:
+        shown = text if len(text) <= 200 else text[:200] + "..."
+        faults = getattr(problem, "errors", None)
+        detail = faults[0].get("description") if faults else None
+        raise SpecError(
+            f"{shown!r} is not a condition{f' ({detail})' if detail else ''}; write e.g. "
+            "age BETWEEN 30 AND 40 AND country = 'Peru'"
+        ) from None
+    except RecursionError:
+        raise SpecError("the predicate is nested too deeply; write long alternatives as A IN (...)") from None
+    visible: list[str] = []
+    hidden: list[str] = []
+    for part in parts:
+        if sensitive in part.columns and len(part.columns) > 1:
+            others = ", ".join(sorted(part.columns - {sensitive}))
+            raise SpecError(
+                f"{part.sql_of_user!r} mixes the sensitive column {sensitive!r} with {others} under one OR or NOT; a release "
+                "tells them apart, so join the two sides by AND at the top level, or ask two queries"
+            )
+        (hidden if part.columns == {sensitive} else visible).append(part.sql)
+    return Predicate(" AND ".join(visible) or TRUE, " AND ".join(hidden) or TRUE)
+
+
+@dataclass
+class _Part:
+    """One conjunct: its SQL, the columns it reads, and how the user wrote it."""
+
+    sql: str
+    columns: set[str] = field(default_factory=set)
+    sql_of_user: str = ""
+
+    @staticmethod
+    def of(node: Node, columns: Mapping[str, str]) -> _Part:
+        writer = _Writer(columns)
+        return _Part(writer.condition(node), writer.used, node.sql(dialect="spark"))
+
+
+def _conjuncts(node: Node) -> Iterator[Node]:
+    """The conditions that AND joins at the top level, without recursion."""
+    waiting = [node]
+    while waiting:
+        top = waiting.pop()
+        if isinstance(top, exp.Paren):
+            waiting.append(top.this)
+        elif isinstance(top, exp.And):
+            waiting += [top.expression, top.this]
+        else:
+            yield top
+
+
+def _alternatives(node: Node, kind: Any) -> list[Node]:
+    """The operands of a chain of ORs (or ANDs), in order, without recursion."""
+    found: list[Node] = []
+    waiting = [node]
+    while waiting:
+        top = waiting.pop()
+        if isinstance(top, kind):
+            waiting += [top.expression, top.this]
+        else:
+            found.append(top)
+    return found
+
+
+class _Writer:
+    """Writes checked nodes as Spark SQL and notes the columns they read."""
+
+    def __init__(self, columns: Mapping[str, str]) -> None:
+        self.columns = columns
+        self.names = {name.lower(): name for name in columns}
+        self.used: set[str] = set()
+
+    def condition(self, node: Node) -> str:
+        if isinstance(node, exp.Paren):
+            return self.condition(node.this)
+        for kind, word in ((exp.And, " AND "), (exp.Or, " OR ")):
+            if isinstance(node, kind):
+                return "(" + word.join(self.condition(part) for part in _alternatives(node, kind)) + ")"
+        if isinstance(node, exp.Not):
+            return f"(NOT {self.condition(node.this)})"
+        if isinstance(node, exp.Boolean):
+            return "TRUE" if node.this else "FALSE"
+        if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
+            return f"({quoted(self.column(node.this))} IS NULL)"
+        if isinstance(node, exp.Between):
+            self._only(node, ("this", "low", "high"))
+            name = self.column(node.this)
+            low, high = self.value(node.args["low"], name), self.value(node.args["high"], name)
+            return f"({quoted(name)} BETWEEN {low} AND {high})"
+        if isinstance(node, exp.In):
+            self._only(node, ("this", "expressions"))
+            name = self.column(node.this)
+            values = [self.value(item, name) for item in node.expressions]
+            if not values:
+                raise self._refusal(node)
+            return f"({quoted(name)} IN ({', '.join(values)}))"
+        if type(node) in _COMPARISONS:
+            return self._comparison(node)
+        raise self._refusal(node)
+
+    def _comparison(self, node: Node) -> str:
+        operator, turned = _COMPARISONS[type(node)]
+        left, right = node.this, node.expression
+        if not isinstance(left, exp.Column) and isinstance(right, exp.Column):
+            left, right, operator = right, left, turned
+        name = self.column(left)
+        return f"({quoted(name)} {operator} {self.value(right, name)})"
+
+    def column(self, node: Node) -> str:
+        """The existing column that a node names."""
+        if not isinstance(node, exp.Column):
+            raise self._refusal(node)
+        if len(node.parts) > 1:
+            raise SpecError(
+                f"{node.sql(dialect='spark')!r}: write the column's name alone, in backticks if it has a dot"
+            )
+        name = self.names.get(node.name.lower())
+        if name is None:
+            raise SpecError(
+                f"there is no column {node.name!r} in this release; its columns are {', '.join(self.columns)}"
+            )
+        self.used.add(name)
+        return name
+
+    def value(self, node: Node, column: str) -> str:
+        """A literal as SQL of a type that suits the column, so that no row fails or is silently cast."""
+        kind = self.columns[column]
+        sign = ""
+        if isinstance(node, exp.Neg):
+            sign, node = "-", node.this
+        if isinstance(node, exp.Null):
+            raise SpecError(f"a comparison of {column!r} with NULL is never true; write {column} IS NULL")
+        if isinstance(node, exp.Concat):
+            raise SpecError(
+                f'{node.sql(dialect="spark")}: Spark joins adjacent strings; for a quote inside a string write "O\'Hara"'
+            )
+        if isinstance(node, exp.Boolean) and kind == "boolean" and not sign:
+            return "TRUE" if node.this else "FALSE"
+        if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and not sign:
+            written = node.to.this.name if isinstance(node.to.this, exp.DataType.Type) else ""
+            return self._moment(node.this.this, column, kind, date_only=written == "DATE", node=node)
+        if not isinstance(node, exp.Literal) or (sign and node.is_string):
+            raise self._refusal(node)
+        return self._plain(sign + str(node.this), node.is_string, column, kind)
+
+    def _plain(self, text: str, is_string: bool, column: str, kind: str) -> str:
+        if kind.startswith(_NUMERIC):
+            if not _NUMBER.fullmatch(text):
+                raise SpecError(f"{text!r} is not a number, but the column {column!r} holds {kind}")
+            return text
+        if kind.startswith(("date", "timestamp")) and is_string:
+            return self._moment(text, column, kind, date_only=False, node=None)
+        if kind.startswith(("string", "char", "varchar")):
+            if is_string:
+                return literal(text)
+            raise SpecError(f"the column {column!r} holds text; write '{text}' in quotes")
+        raise SpecError(f"{text!r} cannot be compared with the column {column!r}, which holds {kind}")
+
+    def _moment(self, text: Any, column: str, kind: str, date_only: bool, node: Node | None) -> str:
+        if not kind.startswith(("date", "timestamp")):
+            if node is not None:
+                raise self._refusal(node)
+            raise SpecError(f"{text!r} cannot be compared with the column {column!r}, which holds {kind}")
+        try:
+            if date_only or kind == "date":
+                return f"DATE'{datetime.date.fromisoformat(text).isoformat()}'"
+            return f"CAST('{datetime.datetime.fromisoformat(text).isoformat(sep=' ')}' AS {kind})"
+        except (TypeError, ValueError):
+            raise SpecError(f"{text!r} is not a moment for the column {column!r}; write e.g. '2020-01-31'") from None
+
+    def _only(self, node: Node, allowed: tuple[str, ...]) -> None:
+        """Refuses forms that sqlglot keeps in further arguments of the same node (a subquery under IN)."""
+        if any(given for name, given in node.args.items() if name not in allowed and given):
+            raise self._refusal(node)
+
+    def _refusal(self, node: Node) -> SpecError:
+        return SpecError(f"{node.sql(dialect='spark')!r} cannot stand in a predicate; what can: {_ALLOWED}")

@@ -1,0 +1,125 @@
+"""Predicates: what is accepted, what is refused and with which words, and where the two sides part."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from anonlib.errors import SpecError
+from anonlib.queries.predicate import Predicate, parse
+from anonlib.sql import literal
+
+COLUMNS = {
+    "age": "int",
+    "Country": "string",
+    "born": "date",
+    "seen": "timestamp",
+    "pay.in`cash": "decimal(10,2)",
+    "smoker": "boolean",
+    "tags": "array<string>",
+    "illness": "string",
+}
+
+
+def read(text: str) -> Predicate:
+    return parse(text, COLUMNS, "illness")
+
+
+def x(text: str) -> str:
+    return literal(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "visible", "sensitive"),
+    [
+        (
+            "age BETWEEN 30 AND 40 AND illness IN ('x','y')",
+            "(`age` BETWEEN 30 AND 40)",
+            f"(`illness` IN ({x('x')}, {x('y')}))",
+        ),
+        ("illness = 'x'", "TRUE", f"(`illness` = {x('x')})"),
+        ("AGE = -3 and ILLNESS <> 'x'", "(`age` = -3)", f"(`illness` <> {x('x')})"),
+        ("30 < age", "(`age` > 30)", "TRUE"),
+        ("'x' <=> illness", "TRUE", f"(`illness` <=> {x('x')})"),
+        ("age = '7'", "(`age` = 7)", "TRUE"),
+        ("country IS NOT NULL AND illness IS NULL", "(NOT (`Country` IS NULL))", "(`illness` IS NULL)"),
+        ("NOT (age = 1 OR age = 2)", "(NOT ((`age` = 1) OR (`age` = 2)))", "TRUE"),
+        ("((age = 1) AND (illness = 'x' AND age < 5))", "(`age` = 1) AND (`age` < 5)", f"(`illness` = {x('x')})"),
+        (
+            "born >= DATE '2020-01-01' AND born < '2021-01-01'",
+            "(`born` >= DATE'2020-01-01') AND (`born` < DATE'2021-01-01')",
+            "TRUE",
+        ),
+        ("seen < TIMESTAMP '2020-01-01 10:00:00'", "(`seen` < CAST('2020-01-01 10:00:00' AS timestamp))", "TRUE"),
+        ("`pay.in``cash` > 1.50", "(`pay.in``cash` > 1.50)", "TRUE"),
+        ("smoker = TRUE", "(`smoker` = TRUE)", "TRUE"),
+        ("tags IS NULL AND TRUE", "(`tags` IS NULL) AND TRUE", "TRUE"),
+        ('country = "O\'Hara" -- a remark', f"(`Country` = {x(chr(79) + chr(39) + 'Hara')})", "TRUE"),
+        ("age NOT IN (1, 2) OR age = 7", "((NOT (`age` IN (1, 2))) OR (`age` = 7))", "TRUE"),
+    ],
+)
+def test_accepted(text, visible, sensitive):
+    assert read(text) == Predicate(visible, sensitive)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "is not a condition"),
+        ("age =", "is not a condition"),
+        ("age = 1; DROP TABLE t", "is not a condition"),
+        ("1", "cannot stand in a predicate"),
+        ("age", "cannot stand in a predicate"),
+        ("upper(country) = 'X'", "'UPPER\\(country\\)' cannot stand in a predicate; what can: comparisons"),
+        ("age + 1 = 2", "cannot stand in a predicate"),
+        ("-age < 3", "cannot stand in a predicate"),
+        ("age = age", "cannot stand in a predicate"),
+        ("age IN (SELECT 1)", "cannot stand in a predicate"),
+        ("EXISTS (SELECT 1)", "cannot stand in a predicate"),
+        ("country LIKE 'x%'", "cannot stand in a predicate"),
+        ("country RLIKE 'x'", "cannot stand in a predicate"),
+        ("CASE WHEN age = 1 THEN TRUE END", "cannot stand in a predicate"),
+        ("age = :p", "cannot stand in a predicate"),
+        ("country = X'12'", "cannot stand in a predicate"),
+        ("age = CAST('1' AS INT)", "cannot stand in a predicate"),
+        ("weight = 1", "no column 'weight' in this release; its columns are age, Country, born"),
+        ("t.age = 1", "write the column's name alone"),
+        ("country = 'O''Hara'", "Spark joins adjacent strings"),
+        ("age = NULL", "never true; write age IS NULL"),
+        ("country = 7", "holds text; write '7' in quotes"),
+        ("age = 'seven'", "'seven' is not a number, but the column 'age' holds int"),
+        ("age = -'7'", "cannot stand in a predicate"),
+        ("born = '2020-13-01'", "not a moment"),
+        ("tags = 'a'", "which holds array<string>"),
+        ("smoker = 1", "which holds boolean"),
+        ("age = 1 OR illness = 'x'", "mixes the sensitive column 'illness' with age"),
+        ("NOT (age = 1 AND illness = 'x')", "mixes the sensitive column"),
+        ("age = 1" + " " * 1_000_001, "characters"),
+    ],
+)
+def test_refused_with_a_sentence(text, words):
+    with pytest.raises(SpecError, match=words) as refusal:
+        read(text)
+    assert "\n" not in str(refusal.value)
+
+
+def test_long_predicates_are_read_and_deep_ones_refused_without_a_crash():
+    assert read(" AND ".join(["age <> 1"] * 500)).visible.count("<>") == 500
+    assert read("illness IN (" + ", ".join(f"'v{i}'" for i in range(5000)) + ")").sensitive.count("decode") == 5000
+    with pytest.raises(SpecError, match=r"nested too deeply|is not a condition"):
+        read("NOT (" * 3000 + "age = 1" + ")" * 3000)
+
+
+@given(some.text())
+def test_any_string_value_survives_and_nothing_of_it_is_pasted(value):
+    written = value.replace("\\", "\\\\").replace("'", "\\'")
+    assert read(f"illness = '{written}'").sensitive == f"(`illness` = {x(value)})"
+
+
+@given(some.text(max_size=40))
+def test_any_text_is_read_or_refused_never_crashes(text):
+    with contextlib.suppress(SpecError):
+        read(text)
