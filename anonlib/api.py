@@ -44,7 +44,7 @@ def bucketize(
     output  : where the release goes; a new temporary folder of the driver when None (give a shared path on a cluster)
     key     : "env:NAME" or "file:PATH" of the release key; a fresh one, never stored, when None
 
-    Raises SpecError, Unsatisfiable or AuditRefused; then nothing is published. Two scans of `df`, no shuffle of its rows (one more
+    Raises SpecError, Unsatisfiable or AuditRefused; then nothing is published. Two scans of `df`, no shuffle of its rows, unless they are sorted or grouped (one more
     pass writes it out first when its plan may not repeat itself).
     """
     method: dict[str, Any] = {
