@@ -111,6 +111,8 @@ class _Search:
                 return False
             self.bound = max(self.bound, found.bound)
             self.fractional = found.numbers
+            if self.best is not None and self.bound >= self.best[0].loss:
+                return True
             if time.perf_counter() > deadline or not self.conditions.separate(found.numbers):
                 return True
 

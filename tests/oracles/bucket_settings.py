@@ -34,25 +34,25 @@ def valid(counts: Sequence[int], thresholds: Sequence[Fraction], buckets: Sequen
     """
     if sum(counts) != sum(buckets):
         return False
+    most = [{size: floor(threshold * size) for size in set(buckets)} for threshold in thresholds]
 
     @cache
     def place(value: int, rooms: tuple[tuple[int, int], ...]) -> bool:
         if value == len(counts):
             return all(free == 0 for _, free in rooms)
-        return any(place(value + 1, after) for after in dealt(counts[value], thresholds[value], rooms))
+        return any(place(value + 1, after) for after in dealt(counts[value], most[value], rooms))
 
     return place(0, tuple(sorted((size, size) for size in buckets)))
 
 
-def dealt(records: int, threshold: Fraction, rooms: tuple[tuple[int, int], ...]) -> set[tuple[tuple[int, int], ...]]:
-    """All (size, free room) states after dealing `records` of one value, each at most floor(threshold * size) per bucket."""
+def dealt(records: int, most: dict[int, int], rooms: tuple[tuple[int, int], ...]) -> set[tuple[tuple[int, int], ...]]:
+    """All (size, free room) states after dealing `records` of one value, at most most[size] to a bucket."""
     states: set[tuple[int, tuple[tuple[int, int], ...]]] = {(records, ())}
     for size, free in rooms:
-        most = min(free, floor(threshold * size))
         states = {
             (left - given, (*done, (size, free - given)))
             for left, done in states
-            for given in range(min(most, left) + 1)
+            for given in range(min(free, most[size], left) + 1)
         }
     return {tuple(sorted(done)) for left, done in states if left == 0}
 
