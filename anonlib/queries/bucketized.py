@@ -60,23 +60,24 @@ def hypergeometric(matching: Any, meeting: Any, total: Any) -> tuple[Numbers, Nu
 
 
 def qit_columns(predicate: Predicate) -> dict[str, str]:
-    """Aggregates of `qit` by bucket: k, the rows that meet the visible part."""
-    return {"k": f"count_if({predicate.visible})"}
+    """Aggregates of `qit` by bucket: `matching`, the rows that meet the visible part."""
+    return {"matching": f"count_if({predicate.visible})"}
 
 
 def st_columns(predicate: Predicate, count: str) -> dict[str, str]:
-    """Aggregates of `st` by bucket: K, the counts that meet the sensitive part, and N, all counts."""
-    return {"K": f"sum(IF({predicate.sensitive}, {quoted(count)}, 0L))", "N": f"sum({quoted(count)})"}
+    """Aggregates of `st` by bucket: `meeting`, the counts that meet the sensitive part, and `total`, all counts."""
+    return {"meeting": f"sum(IF({predicate.sensitive}, {quoted(count)}, 0L))", "total": f"sum({quoted(count)})"}
 
 
 def total_columns() -> dict[str, str]:
-    """Aggregates over all buckets of (k, K, N): the sums of `hypergeometric`, in SQL."""
-    k, K, N = ("CAST(k AS DOUBLE)", "CAST(K AS DOUBLE)", "CAST(N AS DOUBLE)")
+    """Aggregates over all buckets of (matching, meeting, total): the sums of `hypergeometric`, in SQL."""
+    k, K, N = (f"CAST({name} AS DOUBLE)" for name in ("matching", "meeting", "total"))
+    mean = f"({k} * {K} / {N})"
     return {
-        "estimate": f"sum({k} * {K} / {N})",
-        "variance": f"sum(({k} * {K} / {N}) * (({N} - {K}) / {N}) * (({N} - {k}) / greatest({N} - 1, 1)))",
-        "low": "sum(greatest(0L, k + K - N))",
-        "high": "sum(least(k, K))",
+        "estimate": f"sum({mean})",
+        "variance": f"sum({mean} * (({N} - {K}) / {N}) * (({N} - {k}) / greatest({N} - 1, 1)))",
+        "low": "sum(greatest(0L, matching + meeting - total))",
+        "high": "sum(least(matching, meeting))",
     }
 
 
