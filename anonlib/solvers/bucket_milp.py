@@ -5,7 +5,8 @@ changes make it fast. (1) Only the numbers of buckets stay in the program; that 
 conditions on them, added as exact flows find them broken (`crowding`). (2) The program is written in Y_j = b_j + .. + b_q, the
 number of buckets of at least S_j records: then sum_j Y_j (S_j - S_(j-1)) = n, conditions get coefficients near 0 and 1, and
 branching on Y_j decides something ("how many buckets have room for x_i"). (3) Everything is written relative to the rounded
-optimum of the linear relaxation, so the numbers that HiGHS sees are small whatever |T| is, and its tolerances are harmless.
+optimum of the linear relaxation, so the right-hand sides that HiGHS sees are small whatever |T| is; and where
+ranges stay so long that its tolerances could move a bound by a record, that much is taken off it (`_IntegerProgram`).
 
 What is returned is checked in integers: CC exactly, and a record partition from an integral flow. Without a proof of
 optimality in time the better of the best setting seen and MultiSize's is returned with the proven bound.
@@ -23,7 +24,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from anonlib.privacy.buckets import BucketSetting, BucketSolution
 from anonlib.privacy.counts import Int64Array
@@ -31,6 +32,8 @@ from anonlib.solvers import multi_size
 from anonlib.solvers.crowding import CrowdingConditions, FloatArray, Relaxation, relax
 from anonlib.solvers.sensitive_table import SensitiveTable
 from anonlib.solvers.validity import place
+
+_CLOSE = 1e-4  # relative gap from which the proof is taken to the last record
 
 
 def solve(table: SensitiveTable, time_limit: float) -> BucketSolution | None:
@@ -122,15 +125,18 @@ class _Search:
         A round gets half of the time that is left, so that one hard round leaves time to learn from what it found.
         With `first` the first valid setting ends the search.
         """
-        base = np.maximum(np.floor(self.fractional + 1e-6), 0).astype(np.int64)
+        program = _IntegerProgram(self.conditions, np.maximum(np.floor(self.fractional + 1e-6), 0).astype(np.int64))
         while not self.empty and (self.best is None or self.bound < self.best[0].loss):
             left = deadline - time.perf_counter()
             if left <= 0:
                 return
             limit = self.best[0].loss if self.best else None
-            answer = _integer_program(self.conditions, base, limit, left if left < 2 else left / 2)
+            if limit is not None and program.slip >= 1 and limit - self.bound < _CLOSE * limit:
+                program.narrow(limit)
+            answer = program.solve(limit, left if left < 2 else left / 2)
             if answer.infeasible:
-                self.bound, self.empty = (limit, False) if limit is not None else (self.bound, True)
+                self.empty = limit is None
+                self.bound = self.bound if limit is None else max(self.bound, limit - program.slip)
                 return
             # Under "loss < limit" a bound above the limit says no more than that nothing better exists.
             self.bound = max(self.bound, answer.bound if limit is None else min(limit, answer.bound))
@@ -160,41 +166,97 @@ class _Answer:
     infeasible: bool = False
 
 
-def _integer_program(conditions: CrowdingConditions, base: Int64Array, below: int | None, seconds: float) -> _Answer:
-    """Minimise the loss under the known conditions, losses below `below` only, in Y relative to `base`."""
-    matrix, needs = conditions.matrix()
-    sizes, costs = conditions.sizes, conditions.costs
-    q = len(sizes)
-    base_loss = sum(int(c) * int(b) for c, b in zip(costs, base, strict=True))
-    missing = conditions.n - int(sizes @ base)
-    steps = np.diff(costs, prepend=0)  # the loss in terms of Y
-    numbers_of = np.eye(q) - np.eye(q, k=1)  # b_j = Y_j - Y_(j+1)
-    constraints = [
-        LinearConstraint(np.diff(sizes, prepend=0)[None, :], missing, missing),
-        LinearConstraint(np.diff(matrix, axis=1, prepend=0), needs - matrix @ base, np.inf),
-        LinearConstraint(numbers_of, -base, np.inf),
-    ]
-    if below is not None:
-        constraints.append(LinearConstraint(steps[None, :], -np.inf, below - 1 - base_loss))
-    with _standard_output_kept_clean():
-        solved = milp(
-            steps,
-            constraints=constraints,
-            bounds=Bounds(-np.inf, np.inf),
-            integrality=np.ones(q, dtype=np.int64),
-            options={"time_limit": max(0.1, seconds), "mip_rel_gap": 0},
-        )
-    if solved.status == 2:
-        return _Answer(None, 0, infeasible=True)
-    dual = solved.get("mip_dual_bound")
-    bound = base_loss + math.ceil(dual - 0.01) if dual is not None and abs(dual) < 1e15 else 0
-    if solved.x is None:
-        return _Answer(None, bound)
-    above = np.rint(solved.x).astype(np.int64)
-    numbers = base + above - np.append(above[1:], 0)
-    if (numbers < 0).any() or int(sizes @ numbers) != conditions.n:
-        return _Answer(None, bound)
-    return _Answer(numbers, bound)
+class _IntegerProgram:
+    """Minimise the loss under the known conditions, in Y relative to the Y of `base`: Y_j = above_base_j + y_j.
+
+    low, high : (q,) the ranges of y. HiGHS takes a reduced cost of -10^-7 for none, so a bound it proves may be too high by
+                10^-7 times the sum of the ranges: `slip` is what is taken off. It is 0 up to some million records; beyond,
+                `narrow` shortens the ranges, once a good setting is known.
+    """
+
+    def __init__(self, conditions: CrowdingConditions, base: Int64Array) -> None:
+        self.conditions, self.base = conditions, base
+        sizes = conditions.sizes
+        above_base = np.cumsum(base[::-1])[::-1]
+        self.low, self.high = -above_base, conditions.n // sizes - above_base  # 0 <= Y_j <= n / S_j
+        self.steps = np.diff(conditions.costs, prepend=0)  # the loss in terms of Y
+        self.base_loss = sum(int(c) * int(b) for c, b in zip(conditions.costs, base, strict=True))
+
+    @property
+    def slip(self) -> int:
+        """By how much a bound on the loss, an integer, may be too high."""
+        return math.floor(self._tolerance)
+
+    @property
+    def _tolerance(self) -> float:
+        return 0.01 + 1e-7 * float((self.high - self.low).sum())
+
+    def _rows(self, below: int | None) -> tuple[FloatArray, FloatArray]:
+        """(A, a) with A y >= a: the conditions, b >= 0, and a loss less than `below`; without those that hold in all the range."""
+        matrix, needs = self.conditions.matrix()
+        q = len(self.base)
+        rows = [np.diff(matrix, axis=1, prepend=0), np.eye(q, dtype=np.int64) - np.eye(q, k=1, dtype=np.int64)]
+        least = [needs - matrix @ self.base, -self.base]
+        if below is not None:
+            rows.append(-self.steps[None, :])
+            least.append(np.array([self.base_loss + 1 - below]))
+        all_rows, all_least = np.concatenate(rows), np.concatenate(least)
+        smallest = np.where(all_rows > 0, all_rows * self.low, all_rows * self.high).sum(axis=1)
+        kept = smallest < all_least
+        return all_rows[kept].astype(np.float64), all_least[kept].astype(np.float64)
+
+    def _total(self) -> tuple[FloatArray, int]:
+        """(A, a) with A y = a: all records are in buckets."""
+        sizes = self.conditions.sizes
+        return np.diff(sizes, prepend=0)[None, :].astype(np.float64), self.conditions.n - int(sizes @ self.base)
+
+    def narrow(self, below: int) -> None:
+        """Shorten the ranges to what a setting of loss < `below` can use, one linear program for each end of each."""
+        rows, least = self._rows(below)
+        total, missing = self._total()
+        for j in range(len(self.base)):
+            for sign in (1, -1):
+                cost = np.zeros(len(self.base))
+                cost[j] = sign
+                bounds = np.stack([self.low, self.high], axis=1)
+                end = linprog(cost, -rows, -least, total, [missing], bounds=bounds, method="highs")
+                if end.x is None:
+                    continue
+                reached = float(end.x[j])
+                margin = 2 + 1e-6 * abs(reached)  # the linear programs are only as exact as floating point
+                if sign == 1:
+                    self.low[j] = max(int(self.low[j]), math.floor(reached - margin))
+                else:
+                    self.high[j] = min(int(self.high[j]), math.ceil(reached + margin))
+
+    def solve(self, below: int | None, seconds: float) -> _Answer:
+        """The least loss within the ranges, losses below `below` only, and what is proven after `seconds`."""
+        rows, least = self._rows(below)
+        total, missing = self._total()
+        constraints = [LinearConstraint(total, missing, missing)]
+        if len(rows):
+            constraints.append(LinearConstraint(rows, least, np.inf))
+        with _standard_output_kept_clean():
+            solved = milp(
+                self.steps,
+                constraints=constraints,
+                bounds=Bounds(self.low, self.high),
+                integrality=np.ones(len(self.base), dtype=np.int64),
+                options={"time_limit": max(0.1, seconds), "mip_rel_gap": 0},
+            )
+        if solved.status == 2:
+            return _Answer(None, 0, infeasible=True)
+        dual = solved.get("mip_dual_bound")
+        bound = 0
+        if dual is not None and abs(dual) < 1e15:
+            bound = self.base_loss + math.ceil(dual - self._tolerance)
+        if solved.x is None:
+            return _Answer(None, bound)
+        y = np.rint(solved.x).astype(np.int64)
+        numbers = self.base + y - np.append(y[1:], 0)
+        if (numbers < 0).any() or int(self.conditions.sizes @ numbers) != self.conditions.n:
+            return _Answer(None, bound)
+        return _Answer(numbers, bound)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from fractions import Fraction
 from math import floor
 
@@ -199,3 +200,21 @@ def test_same_input_same_answer():
         one, other = (choose.solve(counts, thresholds, solver, 50, 30) for _ in range(2))
         assert one.setting == other.setting
         assert (one.partition == other.partition).all()
+
+
+def test_long_ranges_cost_the_bound_what_tolerances_may_have_added_until_they_are_narrowed():
+    """At 10^10 records a solver that trusts reduced costs of -10^-7 may claim a bound above the truth by hundreds of records."""
+    counts = skewed(50, 10**10)
+    table = SensitiveTable.of(counts, FPrivacy.linear(4, "0.02").thresholds(counts), 50)
+    best = bucket_milp.solve(table, 30)
+    search = bucket_milp._Search(table)
+    search.relax(time.perf_counter() + 30)
+    base = np.floor(search.fractional).astype(np.int64)
+    program = bucket_milp._IntegerProgram(search.conditions, base)
+    assert program.slip > 100
+    wide = program.solve(None, 10)
+    assert best.loss - 10 * program.slip < wide.bound <= best.loss - program.slip + 1
+    program.narrow(best.loss + 1)
+    assert program.slip == 0
+    assert program.solve(best.loss + 1, 10).bound == best.loss  # the optimum itself lies in the narrowed ranges
+    assert program.solve(best.loss, 10).infeasible
