@@ -100,7 +100,5 @@ def split_settings(spark: SparkSession) -> dict[str, str]:
     found = {}
     for name in SPLIT_SETTINGS:
         with suppress(Exception):
-            value = spark.conf.get(name, None)
-            if value is not None:
-                found[name] = str(value)
+            found[name] = str(spark.conf.get(name))  # without a default of ours, Spark tells its own; an unknown name raises
     return found
