@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from anonlib.errors import SpecError, Unsatisfiable
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy, Thresholds
-from anonlib.solvers import choose
+from anonlib.solvers import choose, two_size
+from anonlib.solvers.sensitive_table import SensitiveTable
 from tests.oracles import bucket_settings as oracle
 from tests.pure.test_bucket_solvers import small_tables
 
@@ -84,6 +85,20 @@ def refusal_of(counts, thresholds, solver, largest) -> str | None:
     except Unsatisfiable as refused:
         return str(refused)
     return None
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_limit_far_above_what_single_values_need_is_still_the_smallest(seed):
+    """Thresholds only just above the shares: the search has to bisect, and a plain scan of the candidates confirms it."""
+    random = np.random.default_rng(seed)
+    counts = sensitive(random.integers(20, 400, 5))
+    slack = random.integers(1, 25, 5).tolist()
+    thresholds = Thresholds(tuple(Fraction(int(o) + s, counts.n) for o, s in zip(counts.counts, slack, strict=True)))
+    limit, exact = choose.smallest_max_bucket_size(counts, thresholds, "two_size", 3)
+    assert exact
+    assert two_size.solve(SensitiveTable.of(counts, thresholds, limit), "loss") is not None
+    assert two_size.solve(SensitiveTable.of(counts, thresholds, limit - 1), "loss") is None
+    assert choose.smallest_max_bucket_size(counts, thresholds, "optimal", 3)[0] <= limit
 
 
 def test_a_table_that_only_more_than_two_sizes_can_hold_is_told_so():

@@ -65,6 +65,16 @@ def test_two_size_theorem_and_its_partition_against_brute_force(problem):
             two_size_partition(o, small, large, sizes, numbers)
 
 
+def test_the_fill_constraint_of_the_larger_size_can_be_the_only_one_that_fails():
+    """Four values at 1/3 fill a bucket of 3 but not one of 5: two of 3 and one of 5 keep PC, CC and FC of the smaller size."""
+    counts, third = np.array([3, 3, 3, 2]), Thresholds((Fraction(1, 3),) * 4)
+    small, large = third.capacity(3), third.capacity(5)
+    assert (np.minimum(2 * small, counts) + np.minimum(large, counts) >= counts).all()
+    assert np.minimum(2 * small, counts).sum() >= 6
+    assert not two_size_valid(counts, small, large, (3, 5), (2, 1))
+    assert not oracle.valid(counts.tolist(), third.fractions, [3, 3, 5])
+
+
 @settings(max_examples=600, deadline=None)
 @given(problems(most_sizes=6, most_buckets=5))
 def test_any_setting_by_flow_against_brute_force(problem):
