@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -133,7 +136,8 @@ def query(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
-        code = app(args=list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False)
+        with _orderly_end():
+            code = app(args=list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False)
         return code if isinstance(code, int) else 0
     except AnonlibError as error:
         err.print(f"[bold red]anonlib:[/] {_escape(str(error))}", soft_wrap=True)
@@ -157,6 +161,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             soft_wrap=True,
         )
         return 1
+
+
+@contextmanager
+def _orderly_end() -> Iterator[None]:
+    """A request to end (SIGTERM, as schedulers send it) is taken as Ctrl-C is: what was staged is removed."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _conf(conf: Path | None, option: Path | None) -> Path:
