@@ -24,6 +24,7 @@ _PUBLIC = {
     "open_release": "anonlib.api",
     "run": "anonlib.api",
     "explain": "anonlib.api",
+    "evaluate": "anonlib.api",
     "Release": "anonlib.release.opened",
     "FPrivacy": "anonlib.privacy.f_privacy",
     "AnonlibError": "anonlib.errors",

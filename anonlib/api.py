@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from anonlib import workflow
+from anonlib.audit.verdict import Verdict
 from anonlib.engine.relational import DataFrame
 from anonlib.engine.session import SparkSession, session
+from anonlib.evaluation.utility import Evaluation
 from anonlib.exact import text
 from anonlib.privacy.f_privacy import FPrivacy
 from anonlib.release import opened
@@ -44,8 +46,8 @@ def bucketize(
     output  : where the release goes; a new temporary folder of the driver when None (give a shared path on a cluster)
     key     : "env:NAME" or "file:PATH" of the release key; a fresh one, never stored, when None
 
-    Raises SpecError, Unsatisfiable or AuditRefused; then nothing is published. Two scans of `df`, no shuffle of its rows, unless they are sorted or grouped (one more
-    pass writes it out first when its plan may not repeat itself).
+    Raises SpecError, Unsatisfiable or AuditRefused; then nothing is published. Two scans of `df` (one more pass writes it out first
+    when its plan may not repeat itself); no shuffle of its rows, unless they are sorted or grouped by something that goes with `sensitive`.
     """
     method: dict[str, Any] = {
         "privacy": _privacy(privacy),
@@ -93,6 +95,23 @@ def explain(
 ) -> workflow.Explanation:
     """What `run` would choose, from the statistics alone; nothing is written."""
     return workflow.explain(_spec(spec), spark or session(), df)
+
+
+def evaluate(
+    release: Release, original: DataFrame, queries: int = 5_000, selectivity: float = 0.01, seed: int = 0
+) -> Evaluation:
+    """The mean squared bucket size of `release`, and the relative error of `queries` count queries
+    of about `selectivity` against `original`.
+
+    Queries are conjunctions of A IN (values) over random quasi-identifiers and the sensitive attribute, drawn from `seed`. A constant
+    number of Spark jobs, whatever the number of queries.
+    """
+    return workflow.evaluate(release, original, queries, selectivity, seed)
+
+
+def audit(release: Release, original: DataFrame | None = None) -> Verdict:
+    """Check `release` from its published tables alone or, with `original`, against the table it was made from."""
+    return workflow.audit(release, original)
 
 
 def _spec(spec: ReleaseSpec | str | Path) -> ReleaseSpec:

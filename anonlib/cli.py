@@ -27,6 +27,7 @@ from anonlib import workflow
 from anonlib.engine import tables
 from anonlib.engine.session import SparkSession, session
 from anonlib.errors import AnonlibError, AuditRefused, SpecError
+from anonlib.evaluation.utility import Evaluation
 from anonlib.exact import exact, text
 from anonlib.release.manifest import Manifest
 from anonlib.release.opened import Release, open_release
@@ -131,6 +132,33 @@ def query(
         _print_json({"release": path, "predicate": predicate, **asdict(estimate)})
     else:
         out.print(str(estimate))
+
+
+@app.command()
+def evaluate(
+    path: ReleasePath,
+    original: Annotated[str, typer.Option(help="The table the release was made from.")],
+    format: Format = "parquet",
+    queries: Annotated[int, typer.Option(help="How many count queries.")] = 5_000,
+    selectivity: Annotated[float, typer.Option(help="Expected share of the records that a query counts.")] = 0.01,
+    seed: Annotated[int, typer.Option(help="Seed of the workload.")] = 0,
+    save: Annotated[Path | None, typer.Option(help="Write the queries with their answers to this JSON file.")] = None,
+    as_json: Json = False,
+    master: Master = None,
+    remote: Remote = None,
+) -> None:
+    """Measure what a release is worth: bucket sizes, and the relative error of count queries against the original table."""
+    with _progress() as say:
+        spark = _session(master, remote, say)
+        release = open_release(spark, path)
+        say(f"answering {queries:,} count queries on the original and on the release")
+        found = workflow.evaluate(release, _table(spark, original, format), queries, selectivity, seed)
+    if save is not None:
+        _save(save, found)
+    if as_json:
+        _print_json({"release": path, **found.to_dict()})
+    else:
+        _show_evaluation(found)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -274,6 +302,30 @@ def _show_checks(checks: list[dict[str, Any]]) -> None:
     for check in checks:
         mark = "[green]passed[/]" if check["passed"] else "[red]FAILED[/]"
         grid.add_row(mark, *[_escape(str(check[k] or "")) for k in ("name", "asked", "achieved", "evidence")])
+    out.print(grid)
+
+
+def _save(path: Path, found: Evaluation) -> None:
+    answers = {"actual": found.actual.tolist(), "estimated": found.estimated.tolist()}
+    try:
+        path.write_text(
+            json.dumps({**json.loads(found.workload.to_json()), **answers}, ensure_ascii=False), encoding="utf-8"
+        )
+    except OSError as error:
+        raise SpecError(f"--save {path}: cannot be written ({error.strerror}); choose another path") from None
+
+
+def _show_evaluation(found: Evaluation) -> None:
+    errors = found.errors
+    out.print(f"\n[bold]Mean squared bucket size[/]  {found.msbs:.2f}")
+    out.print(
+        f"[bold]Relative error[/]            average {errors.average:.2%}, median {errors.median:.2%} over {errors.queries:,} queries "
+        f"({errors.dropped:,} with a true count of 0 left out)\n",
+        soft_wrap=True,
+    )
+    grid = Table("quasi-identifiers in the query", "queries", "average", "median", box=None, pad_edge=False)
+    for d, part in found.by_dimensions.items():
+        grid.add_row(str(d), f"{part.queries:,}", f"{part.average:.2%}", f"{part.median:.2%}")
     out.print(grid)
 
 

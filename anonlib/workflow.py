@@ -17,6 +17,8 @@ from anonlib.engine.repeatable import repeats
 from anonlib.engine.session import SparkSession, run_settings, split_settings
 from anonlib.engine.statistics import is_missing, sensitive_statistics
 from anonlib.errors import AnonlibError, AuditRefused, SpecError
+from anonlib.evaluation import utility
+from anonlib.evaluation.utility import Evaluation
 from anonlib.methods.recipe import Draft, Say
 from anonlib.methods.registry import CHOICES, RECIPES
 from anonlib.privacy.buckets import BucketSolution
@@ -29,6 +31,7 @@ from anonlib.spec.keys import resolve_key
 from anonlib.spec.release import ReleaseSpec
 
 STAGED_INPUT = "input"
+EVALUATIONS: dict[str, Callable[..., Evaluation]] = {"bucketized": utility.evaluate}
 AUDITS: dict[str, Callable[..., Verdict]] = {"bucketized": audit_bucketized}
 
 
@@ -97,6 +100,21 @@ def audit(release: Release, original: DataFrame | None = None) -> Verdict:
     rows = None if original is None else _after_policy(original, release.manifest)
     with run_settings(release.spark), explained(f"auditing {release.path}"):
         return AUDITS[release.manifest.layout](release.tables, release.manifest, rows)
+
+
+def evaluate(
+    release: Release, original: DataFrame, queries: int = 5_000, selectivity: float = 0.01, seed: int = 0
+) -> Evaluation:
+    """What a release is worth beside the table it was made from: bucket sizes, and the relative error of a workload of count queries."""
+    if queries < 1:
+        raise SpecError(f"queries: {queries} is not a number of queries; ask for at least 1")
+    if not 0 < selectivity <= 1:
+        raise SpecError(f"selectivity: {selectivity} is not a share; it lies above 0 and is at most 1")
+    rows = _after_policy(original, release.manifest)
+    with run_settings(release.spark), explained(f"evaluating {release.path}"):
+        return EVALUATIONS[release.manifest.layout](
+            release.tables, release.manifest, rows, queries=queries, selectivity=selectivity, seed=seed
+        )
 
 
 def _table(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None) -> Microdata:

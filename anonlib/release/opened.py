@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 from pydantic import ValidationError
 
 from anonlib.engine import tables
+from anonlib.engine.failures import explained
 from anonlib.engine.relational import DataFrame
-from anonlib.engine.session import SparkSession
+from anonlib.engine.session import SparkSession, run_settings
 from anonlib.errors import SpecError
-from anonlib.release import storage
+from anonlib.queries.bucketized import CountEstimate
+from anonlib.release import bucketized_count, storage
 from anonlib.release.manifest import FORMAT_VERSION, AuditPart, Manifest
+
+COUNTS: dict[str, Callable[..., CountEstimate]] = {"bucketized": bucketized_count.count}
 
 
 class Release:
@@ -34,6 +39,15 @@ class Release:
     def audit(self) -> AuditPart:
         """What the audit found before publication."""
         return self.manifest.audit
+
+    def count(self, predicate: str) -> CountEstimate:
+        """How many records meet `predicate`, estimated from the published tables in one Spark job.
+
+        The predicate is SQL over the published columns and the sensitive attribute, e.g. "age > 30 AND occupation = 'x'"; AND alone
+        may join the two sides. Raises SpecError for what it cannot read, or for an unknown column.
+        """
+        with run_settings(self.spark), explained(f"counting on {self.path}"):
+            return COUNTS[self.manifest.layout](self.tables, self.manifest, predicate)
 
     def __repr__(self) -> str:
         rows = self.manifest.rows
