@@ -100,5 +100,7 @@ def split_settings(spark: SparkSession) -> dict[str, str]:
     found = {}
     for name in SPLIT_SETTINGS:
         with suppress(Exception):
-            found[name] = str(spark.conf.get(name))  # without a default of ours, Spark tells its own; an unknown name raises
+            found[name] = str(
+                spark.conf.get(name)
+            )  # without a default of ours, Spark tells its own; an unknown name raises
     return found

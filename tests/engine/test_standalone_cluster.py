@@ -107,7 +107,9 @@ def test_a_killed_executor_changes_no_row_and_loses_none(table, cluster, tmp_pat
     assert "exited with code 137" in said or "Lost executor" in said, (
         "the killed executor was not missed: nothing was tested"
     )
-    manifest = json.loads(printed.splitlines()[-1])["manifest"]  # spark-submit puts both streams of the job on its standard output
+    manifest = json.loads(printed.splitlines()[-1])[
+        "manifest"
+    ]  # spark-submit puts both streams of the job on its standard output
     assert manifest["rows"]["published"] == ROWS
     assert manifest["audit"]["passed"]
     for name in ("qit", "st"):
