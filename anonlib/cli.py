@@ -33,6 +33,9 @@ from anonlib.release.manifest import Manifest
 from anonlib.release.opened import Release, open_release
 from anonlib.spec.load import load_spec
 
+INTERRUPTED = 130
+"""What newer versions of typer make of Ctrl-C."""
+
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__, pretty_exceptions_enable=False)
 out = Console()
 err = Console(stderr=True, highlight=False)
@@ -68,7 +71,7 @@ def run(
             _print_json({"release": release.path, "manifest": json.loads(release.manifest.to_json())})
         else:
             _show_release(release)
-    except Exception as error:  # it is published, and no exit code but 0 may follow
+    except (Exception, KeyboardInterrupt) as error:  # it is published, and no exit code but 0 may follow
         err.print(f"published at {_escape(release.path)}, but it cannot be shown here: {_escape(str(error))}")
 
 
@@ -166,6 +169,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with _orderly_end():
             code = app(args=list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False)
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
     except AnonlibError as error:
         err.print(f"[bold red]anonlib:[/] {_escape(str(error))}", soft_wrap=True)
