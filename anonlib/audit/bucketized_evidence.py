@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from anonlib.audit.bucketized_tables import Entry
 from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select
 from anonlib.engine.small_table import small_table
+from anonlib.engine.statistics import value_text
 from anonlib.release.bucketized import BUCKET_ID, COUNT
 from anonlib.sql import literal, quoted
 
@@ -16,7 +17,7 @@ _TOTAL = f"sum(CAST({quoted(COUNT)} AS DECIMAL(38, 0)))"
 
 def bucket_of(st: DataFrame, sensitive: str, value: str | None, entry: Entry) -> str | None:
     """A bucket in which `value` has the entry's count and whose counts sum to the entry's smallest size."""
-    here = f"CAST({quoted(sensitive)} AS STRING) <=> {literal(value)}"
+    here = f"{value_text(sensitive, dict(st.dtypes)[sensitive])} <=> {literal(value)}"
     buckets = aggregate(st, [BUCKET_ID], {"size": _TOTAL, "n": f"max(IF({here}, {quoted(COUNT)}, 0L))"})
     found = rows(buckets.where(f"n = {entry.count} AND size = {entry.smallest}").orderBy(BUCKET_ID).limit(1), 1)
     return f"bucket {found[0][BUCKET_ID]}: {entry.count:,} of {entry.smallest:,}" if found else None
@@ -32,7 +33,9 @@ def value_in_two_rows(st: DataFrame, sensitive: str) -> str | None:
 def bad_row(st: DataFrame, sensitive: str, values: Sequence[str | None], largest: int) -> str | None:
     """A row of `st` whose value is not listed, whose count is out of range, or that has no bucket."""
     known = small_table(st, "listed string", [(v,) for v in values])
-    shown = select(st, {BUCKET_ID: BUCKET_ID, "value": f"CAST({quoted(sensitive)} AS STRING)", "n": quoted(COUNT)})
+    shown = select(
+        st, {BUCKET_ID: BUCKET_ID, "value": value_text(sensitive, dict(st.dtypes)[sensitive]), "n": quoted(COUNT)}
+    )
     joined = shown.join(known, shown["value"].eqNullSafe(known["listed"]), "left_anti").limit(1)
     wrong = shown.where(f"{BUCKET_ID} IS NULL OR n IS NULL OR n < 1 OR n > {largest}").limit(1)
     found = rows(wrong, 1) or rows(joined, 1)

@@ -12,6 +12,7 @@ from anonlib.audit.bucketized_tables import fresh_salt
 from anonlib.audit.verdict import Check
 from anonlib.engine.checksum import pieces, row_hash, sum_columns
 from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select
+from anonlib.engine.statistics import value_text
 from anonlib.release.bucketized import BUCKET_ID, COUNT, QIT, ST
 from anonlib.release.manifest import Manifest
 from anonlib.sql import quoted
@@ -68,7 +69,7 @@ def _same_distribution(manifest: Manifest, original: DataFrame) -> Check:
     """The manifest's count of each sensitive value is the original's."""
     values = manifest.guarantee.values
     grouped = aggregate(original, [manifest.guarantee.sensitive], {"n": "count(1)"})
-    texts = select(grouped, {"value": f"CAST({quoted(manifest.guarantee.sensitive)} AS STRING)", "n": "n"})
+    texts = select(grouped, {"value": _text(original, manifest), "n": "n"})
     limit = len(values) + 1
     found = {r["value"]: int(r["n"]) for r in rows(texts.limit(limit), limit)}
     faults = [
@@ -86,6 +87,12 @@ def _same_distribution(manifest: Manifest, original: DataFrame) -> Check:
     )
 
 
+def _text(frame: DataFrame, manifest: Manifest) -> str:
+    """SQL: the sensitive value as the manifest writes it."""
+    sensitive = manifest.guarantee.sensitive
+    return value_text(sensitive, dict(frame.dtypes)[sensitive])
+
+
 def _determined_values(
     tables: Mapping[str, DataFrame], manifest: Manifest, original: DataFrame, published: list[str]
 ) -> Check:
@@ -96,7 +103,7 @@ def _determined_values(
     record it belongs to is alone with its published columns, or alone with others of the same value.
     """
     salts = (fresh_salt(), fresh_salt())
-    sensitive = f"CAST({quoted(manifest.guarantee.sensitive)} AS STRING)"
+    sensitive = _text(original, manifest)
 
     def keyed(frame: DataFrame, extra: dict[str, str]) -> DataFrame:
         return select(frame, {f"k{i}": row_hash(frame, published, salt) for i, salt in enumerate(salts)} | extra)
