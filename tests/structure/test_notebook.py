@@ -47,6 +47,12 @@ def test_the_notebook_runs(spark, capsys, monkeypatch) -> None:  # type: ignore[
     assert re.search(r"'100000': 877 of 4,568 records .* threshold 0.1, smallest that works 877/4568", story)
     assert "5,265 read = 4,568 published + 697 dropped" in story
     assert "proven within" in story
+    answers = re.findall(r"estimate ([\d,.]+) .*certainly ([\d,]+) to ([\d,]+)\); truth ([\d,]+)$", story, re.MULTILINE)
+    assert len(answers) == 4
+    exact, *estimated = [[float(number.replace(",", "")) for number in answer] for answer in answers]
+    assert exact[0] == exact[1] == exact[2] == exact[3]
+    assert all(low <= truth <= high for _, low, high, truth in estimated)
+    assert re.search(r"relative error: average \d+\.\d%", story)
     assert re.search(r"^passed  F'-privacy: ", story, re.MULTILINE)
     assert re.search(r"^passed  original: values in their buckets: ", story, re.MULTILINE)
     forged = next(out for cell, out in zip(cells(NOTEBOOKS[0]), told, strict=True) if "forged" in cell)
