@@ -22,9 +22,10 @@ class TaskRefusal(RuntimeError):
 
 
 _REFUSAL = re.compile(r"anonlib refuses \((\w+)\): ([^\n]*)")
-_FILE = re.compile(r"\bfile:? (?P<named>\w+:/\S+?)[.,]?(?:\s|$)|(?P<odd>\w+:/\S+) is not a Parquet file")
+_FILE = re.compile(r"\b[Ff]ile:? (?P<named>\w+:/\S+?)[.,]?(?:\s|$)|(?P<odd>\w+:/\S+) is not a Parquet file")
 _READING = re.compile(
     r"FAILED_READ_FILE|CANNOT_READ_FILE|reading file|cannot be converted in file|read footer|is not a Parquet file"
+    r"|[Ff]ile \w+:/\S+ does not exist"
 )
 
 

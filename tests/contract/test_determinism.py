@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from chispa import assert_df_equality
 
-from tests.door import KEY, bucketize, multiset, people
+import anonlib
+from tests.door import KEY, Outcome, bucketize, cut, multiset, people, write_files
 
 pytestmark = pytest.mark.spark
 
@@ -34,9 +35,21 @@ def same(spark, one, other) -> None:
         assert_df_equality(*frames, ignore_row_order=True, ignore_nullable=True)
 
 
-@pytest.fixture
-def source(door):
-    return door.input(people(1200), files=4)
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    return write_files(tmp_path_factory.mktemp("determinism") / "input", cut(people(1200), 4))
+
+
+@pytest.fixture(scope="module")
+def first(spark, source):
+    """What the door publishes with the release key, made once."""
+    key, output = source.parent / "key", source.parent / "release"
+    key.write_text(KEY, encoding="ascii")
+    frame = spark.read.parquet(str(source))
+    given = {"quasi_identifiers": ["age", "country"], "sensitive": "illness", "other": ["note"], "privacy": {"l": 3}}
+    more = {"solver": "two_size", "max_bucket_size": 20, "output": str(output), "key": f"file:{key}"}
+    anonlib.bucketize(frame, **given, **more)
+    return Outcome(0, "", "", output).published()
 
 
 @pytest.fixture
@@ -45,8 +58,7 @@ def fakes():
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_settings_do_not_matter(door, source, monkeypatch, setting):
-    first = door.run(source, "first").published()
+def test_settings_do_not_matter(door, source, first, monkeypatch, setting):
     changed = dict(SETTINGS[setting])
     if setting == "the other ANSI mode":
         changed = {"spark.sql.ansi.enabled": str(door.spark.conf.get("spark.sql.ansi.enabled") == "false").lower()}
@@ -69,8 +81,7 @@ def test_fake_values_repeat_as_well(door, source, fakes):
     same(door.spark, first, second)
 
 
-def test_another_key_gives_other_buckets_and_the_same_promise(door, source):
-    first = door.run(source, "first").published()
+def test_another_key_gives_other_buckets_and_the_same_promise(door, source, first):
     second = door.run(source, "second", random={"key": "env:OTHER_KEY"}).published()
     pairs = [multiset(outcome.table("qit"), "note", "bucket_id") for outcome in (first, second)]
     together = sum((pairs[0] & pairs[1]).values())
@@ -91,9 +102,8 @@ def test_a_fresh_key_each_time_when_none_is_given(door, source):
     assert sum((one & other).values()) < 40
 
 
-def test_the_large_road_publishes_the_same_rows(door, source, monkeypatch):
+def test_the_large_road_publishes_the_same_rows(door, source, first, monkeypatch):
     """Offsets too many for the driver stay on the cluster, and every record gets the bucket it gets without."""
-    first = door.run(source, "first", missing={"quasi_identifiers": "drop"}).published()
     monkeypatch.setattr("anonlib.engine.statistics.DRIVER_CELLS", 5)
     second = door.run(source, "second", missing={"quasi_identifiers": "drop"}).published()
     same(door.spark, first, second)
@@ -101,11 +111,10 @@ def test_the_large_road_publishes_the_same_rows(door, source, monkeypatch):
     assert first.manifest.splits == second.manifest.splits
 
 
-def test_the_manifest_says_how_the_input_was_cut(door, source):
-    outcome = door.run(source).published()
-    frame = door.spark.read.parquet(str(source))
-    assert outcome.manifest.splits.partitions == frame.rdd.getNumPartitions()
-    assert outcome.manifest.splits.settings["spark.sql.files.maxPartitionBytes"]
+def test_the_manifest_says_how_the_input_was_cut(spark, source, first):
+    frame = spark.read.parquet(str(source))
+    assert first.manifest.splits.partitions == frame.rdd.getNumPartitions()
+    assert first.manifest.splits.settings["spark.sql.files.maxPartitionBytes"]
 
 
 # --- tasks that fail and are retried, in sessions of their own ------------------------------------------------------------------
@@ -187,7 +196,7 @@ def test_a_task_that_fails_and_is_retried(door, source):
     assert first.manifest.splits.partitions == 4
     attempts = in_a_session_of_its_own(door, source, "local[2,4]")
     assert attempts == ["0-0", "1-0", "1-1", "2-0", "3-0", "3-1"]
-    second = type(first)(0, "", "", door.home / "second").published()
+    second = Outcome(0, "", "", door.home / "second").published()
     same(door.spark, first, second)
 
 
@@ -198,5 +207,5 @@ def test_a_task_that_is_run_twice_by_speculation(door, source):
     first = door.run(source, "first").published()
     attempts = in_a_session_of_its_own(door, source, "local-cluster[2,1,1024]", "true")
     assert "1-1" in attempts or "3-1" in attempts
-    second = type(first)(0, "", "", door.home / "second").published()
+    second = Outcome(0, "", "", door.home / "second").published()
     same(door.spark, first, second)

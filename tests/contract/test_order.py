@@ -127,15 +127,19 @@ class Executions:
 
     def __init__(self, spark) -> None:
         self._store = spark._jsparkSession.sharedState().statusStore()
-        self._before = self._store.executionsCount()
+        self._bus = spark.sparkContext._jsc.sc().listenerBus()
+        self._before = max(self._ids(), default=-1)
+
+    def _ids(self) -> list[int]:
+        self._bus.waitUntilEmpty()
+        found = self._store.executionsList()
+        return [int(found.apply(k).executionId()) for k in range(found.size())]
 
     def plans(self) -> list[list[tuple[str, str]]]:
         """For each execution the (name, description) of its plan's nodes."""
-        size = int(self._store.executionsCount() - self._before)
-        found = self._store.executionsList(int(self._before), size)
         plans = []
-        for k in range(found.size()):
-            nodes = self._store.planGraph(found.apply(k).executionId()).allNodes()
+        for number in sorted(k for k in self._ids() if k > self._before):
+            nodes = self._store.planGraph(number).allNodes()
             plans.append([(nodes.apply(i).name(), nodes.apply(i).desc()) for i in range(nodes.size())])
         return plans
 

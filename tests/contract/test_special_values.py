@@ -173,10 +173,7 @@ def test_columns_with_unusual_names(door, monkeypatch, large):
     assert door.audit(outcome.output, source)[0] == 0
 
 
-RESERVED_INSIDE = (
-    "n", "text", "partition", "packed", "code", "hash", "value", "values", "seen", "size",
-    "lines", "id", "refused_0", "kept",
-)  # fmt: skip
+RESERVED_INSIDE = ("n", "text", "partition", "code", "value", "size")
 
 
 @pytest.mark.parametrize("name", ["a.b", "a b`c", "ünï'c", *RESERVED_INSIDE])
@@ -247,13 +244,13 @@ VALUES_FEW = ("flu", "cold", "gout")
 
 
 def test_a_domain_of_15000_values(door):
-    """Half of them once, the rest three times; and the same over the large road, where offsets stay on the cluster."""
+    """Half of them once, the rest three times."""
     values = [f"code {i:05d}" for i in range(15_000)] + [f"code {i:05d}" for i in range(7_500)] * 2
     table = with_column(people(30_000), "illness", values)
     source = door.input(table)
     outcome = door.run(source, method=bucketize(theta=8, offset="0.02", max_bucket_size=50)).published()
     assert counted(outcome.table("st"), "illness") == counted(table.to_pylist(), "illness")
-    assert door.audit(outcome.output, source)[0] == 0
+    assert outcome.manifest.audit.passed
 
 
 @pytest.mark.parametrize("format", ["csv", "json", "orc"])

@@ -57,8 +57,10 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("mode", ["gate", "report", "off"])
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    ("change", "mode"),
+    [*((change, "gate") for change in CHANGES), ("no rows in one file", "report"), ("more rows", "off")],
+)
 def test_an_input_that_changes_between_the_passes(door, monkeypatch, change, mode):
     """Whatever the audit is set to; a partition with no rows left has no task that could refuse, so the rows are counted too."""
     table = people()
@@ -273,13 +275,12 @@ TABLES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fitted", [False, True], ids=["manifest as it was", "manifest made to fit"])
 @pytest.mark.parametrize("kind", TABLES)
-def test_a_changed_table(door, tampered, kind, fitted):
+def test_a_changed_table(door, tampered, kind):
+    """The manifest's row counts and checksums are made to fit, so that the checks of contents find nothing."""
     table, change = TABLES[kind]
     rewrite(tampered, table, change)
-    if fitted:
-        recorded(door.spark, tampered)
+    recorded(door.spark, tampered)
     code, checks = door.audit(tampered)
     assert code == 4
     assert any(not c["passed"] for c in checks)

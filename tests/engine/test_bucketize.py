@@ -50,7 +50,7 @@ def random_method(draw: random.Random, illness: list) -> dict:
     return bucketize(solver=solver, max_bucket_size=size, **privacy)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", [*range(15), *(pytest.param(k, marks=pytest.mark.slow) for k in range(15, 60))])
 def test_a_random_table(door, seed):
     """Published and true to its word, or refused with the reason; nothing in between."""
     draw = random.Random(seed)
