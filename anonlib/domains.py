@@ -1,0 +1,67 @@
+"""Domains of quasi-identifiers, and what it costs to publish less than a value: spans, sets of categories, and their penalties.
+
+Kernels work on columns of codes. A numeric column is int64 (whole numbers, dates as days, timestamps as microseconds, decimals as
+their unscaled digits) or float64; a categorical column is int64, an index into the domain's values. The generalized certainty
+penalty is that of heterogeneous generalization (section 2): 0 for a value, 1 for the whole domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from anonlib.hierarchy import Hierarchy
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class NumericDomain:
+    """A numeric quasi-identifier, from the smallest to the largest value of the whole table (in codes)."""
+
+    name: str
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """The span of the domain; 1 when it has a single value, so that shares of it are 0."""
+        return float(self.high - self.low) or 1.0
+
+    def penalty(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
+        """(u - l) / (U - L), elementwise."""
+        return (np.asarray(high, dtype=np.float64) - np.asarray(low, dtype=np.float64)) / self.width
+
+
+@dataclass(frozen=True)
+class CategoricalDomain:
+    """A categorical quasi-identifier: code i stands for `values[i]`, in leaf order of the hierarchy, else in text order.
+
+    values    : the values that occur in the table and, with a hierarchy, all its leaves; None is a missing value kept as its own
+    hierarchy : over exactly `values`, when the release spec names one
+    """
+
+    name: str
+    values: tuple[str | None, ...]
+    hierarchy: Hierarchy | None = None
+
+    @property
+    def size(self) -> int:
+        """|A|."""
+        return len(self.values)
+
+    def penalty(self, distinct: npt.ArrayLike) -> FloatArray:
+        """(count - 1) / (|A| - 1) for sets of `distinct` values, elementwise; 0 when the domain has a single value."""
+        return (np.asarray(distinct, dtype=np.float64) - 1) / max(1, self.size - 1)
+
+
+Domain = NumericDomain | CategoricalDomain
+
+
+def generalized_certainty_penalty(penalties: Sequence[FloatArray]) -> float:
+    """GCP: the mean of the per-record penalties (one array per quasi-identifier) over records and attributes."""
+    return float(np.mean([np.mean(column) for column in penalties])) if penalties else 0.0
