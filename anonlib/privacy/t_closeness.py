@@ -1,0 +1,251 @@
+"""t-closeness: the sensitive values of every equivalence class are spread almost as in the whole table.
+
+"Almost" is the earth mover's distance (EMD) between the two distributions, at most t. How far apart two values are (the ground
+distance) depends on the attribute; values v_1..v_m stand in an order in which that distance is a matter of the gaps between neighbours:
+
+    ordered      (numeric)               |i - j| / (m - 1)                        the sum of the gaps between v_i and v_j
+    hierarchical (categories in a tree)  h(lowest common ancestor) / h(tree)      the largest gap between v_i and v_j, in leaf order
+    flat         (plain categories)      1                                        the same, with a tree of one level
+
+In each case EMD(P, Q) is a weighted sum of |P(S) - Q(S)| over fixed runs S of neighbouring values: prefixes for ordered values
+(SABRE, section 3.1), the nodes of the tree otherwise (a node S below a parent counts h(parent) - h(S), halved since a movement climbs
+and descends; the paper's sum of h(n)/h(tree) min(pos, neg) over inner nodes gives the same number). With counts instead of shares the sum
+is an integer, so every comparison with t is exact.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from anonlib.errors import SpecError
+from anonlib.exact import floor_times, text
+from anonlib.hierarchy import Hierarchy
+
+IntArray = npt.NDArray[np.int64]
+Kind = Literal["ordered", "hierarchical", "flat"]
+
+CELLS = 4_000_000
+"""Counts held at once while distances are computed: 32 MB."""
+SAFE = 1 << 62
+"""Sums below this stay in int64; larger ones are computed with Python's integers."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroundDistance:
+    """How far apart the m sensitive values of a table are, as integers over a common denominator.
+
+    order : (m,) int64, the code of the value that stands at each position (codes are places in the table's `SensitiveCounts`)
+    gaps  : (m - 1,) int64, the distance between the values at positions i and i + 1, times `height`
+    height: the largest distance there can be, so that distances lie in [0, 1]
+    """
+
+    kind: Kind
+    order: IntArray
+    gaps: IntArray
+    height: int
+
+    @staticmethod
+    def ordered(values: Sequence[str | None]) -> GroundDistance:
+        """Of numbers (or dates, or timestamps) as text, by their rank among the table's values. Raises SpecError for text and nulls."""
+        keys = _sort_keys(values)
+        order = np.array(sorted(range(len(values)), key=lambda code: keys[code]), dtype=np.int64)
+        gaps = np.ones(max(0, len(values) - 1), dtype=np.int64)
+        return GroundDistance("ordered", order, gaps, max(1, len(values) - 1))
+
+    @staticmethod
+    def flat(m: int) -> GroundDistance:
+        """Of m values that are all equally far apart: EMD is then the total variation distance."""
+        return GroundDistance("flat", np.arange(m, dtype=np.int64), np.ones(max(0, m - 1), dtype=np.int64), 1)
+
+    @staticmethod
+    def hierarchical(hierarchy: Hierarchy, values: Sequence[str | None]) -> GroundDistance:
+        """Of the leaves of a tree; leaves that the table does not have play no part, and a null stands apart under the root.
+
+        Raises SpecError naming the first values that are no leaves. Cost: O(m * levels).
+        """
+        known = [code for code, value in enumerate(values) if value is not None]
+        leaves = hierarchy.positions(cast("list[str]", [values[code] for code in known]))
+        by_leaf = np.argsort(leaves, kind="stable")
+        leaves = leaves[by_leaf]
+        gaps = hierarchy.heights[hierarchy.lowest_common_ancestor(leaves[:-1], leaves[1:])]
+        order = np.array(known, dtype=np.int64)[by_leaf]
+        height = max(1, int(hierarchy.heights[hierarchy.root]))
+        nulls = [code for code, value in enumerate(values) if value is None]
+        if nulls:
+            order = np.append(order, nulls)
+            gaps = np.append(gaps, [height] * min(len(nulls), len(values) - 1))
+        return GroundDistance("hierarchical", order, gaps.astype(np.int64), height)
+
+    @property
+    def m(self) -> int:
+        """How many values there are."""
+        return len(self.order)
+
+    @cached_property
+    def positions(self) -> IntArray:
+        """(m,) int64, the position of each code: the inverse of `order`."""
+        found = np.empty(self.m, dtype=np.int64)
+        found[self.order] = np.arange(self.m)
+        return found
+
+    def between(self, i: int, j: int) -> Fraction:
+        """The distance between the values at positions i and j, in [0, 1]."""
+        low, high = min(i, j), max(i, j)
+        if low == high:
+            return Fraction(0)
+        run = self.gaps[low:high]
+        return Fraction(int(run.sum() if self.kind == "ordered" else run.max()), self.height)
+
+    @cached_property
+    def runs(self) -> tuple[IntArray, IntArray, IntArray, int]:
+        """(first, last, weight, unit): EMD = sum of weight |P(S) - Q(S)| / unit over the runs S = first..last of positions."""
+        if self.kind == "ordered":
+            last = np.arange(self.m - 1, dtype=np.int64)
+            return np.zeros_like(last), last, self.gaps, self.height
+        weights: dict[tuple[int, int], int] = {}
+        steps = [*sorted(set(self.gaps.tolist()), reverse=True), 0]
+        for upper, lower in itertools.pairwise(steps):
+            # the nodes below that height lie between neighbouring cuts at the gaps >= upper
+            cuts = np.flatnonzero(self.gaps >= upper)
+            for run in zip([0, *(cuts + 1).tolist()], [*cuts.tolist(), self.m - 1], strict=True):
+                weights[run] = weights.get(run, 0) + upper - lower
+        table = np.array([(*run, weight) for run, weight in weights.items()], dtype=np.int64).reshape(-1, 3)
+        return table[:, 0], table[:, 1], table[:, 2], 2 * self.height
+
+
+@dataclass(frozen=True, eq=False)
+class TCloseness:
+    """The predicate: EMD(values of a group of records, values of the whole table) <= t.
+
+    distance : between the m values; table : (m,) int64, how many records of the table have each value, by code; t : exact, above 0
+    """
+
+    distance: GroundDistance
+    table: IntArray
+    t: Fraction
+
+    def __post_init__(self) -> None:
+        if len(self.table) != self.distance.m:
+            raise ValueError(f"{self.distance.m} values need as many counts, not {len(self.table)}")
+
+    @property
+    def n(self) -> int:
+        """Records of the table."""
+        return int(self.table.sum())
+
+    @cached_property
+    def _of_table(self) -> IntArray:
+        """(runs,) int64: records of the table in each run of values."""
+        first, last, _, _ = self.distance.runs
+        total = np.concatenate([[0], np.cumsum(self.table[self.distance.order])])
+        return cast(IntArray, total[last + 1] - total[first])
+
+    def work(self, groups: npt.ArrayLike) -> npt.NDArray[Any]:
+        """EMD of each group, times unit * n * its size: an integer.
+
+        groups : (G, m) integers, how many records of each value (by code) each group holds. Returns (G,) int64, or Python integers
+        where n, m and the groups are so large that 64 bits might not do. O(G m) time, O(m) memory beyond `groups`.
+        """
+        groups = np.atleast_2d(np.asarray(groups, dtype=np.int64))
+        step = max(1, CELLS // max(1, 2 * self.distance.m))
+        parts = [self._work(groups[start : start + step]) for start in range(0, len(groups), step)]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+    def _work(self, groups: IntArray) -> npt.NDArray[Any]:
+        first, last, weight, unit = self.distance.runs
+        sizes = groups.sum(axis=1)
+        total = np.zeros((len(groups), self.distance.m + 1), dtype=np.int64)
+        np.cumsum(groups[:, self.distance.order], axis=1, out=total[:, 1:])
+        held = total[:, last + 1] - total[:, first]
+        if unit * self.n * int(sizes.max(initial=0)) < SAFE:
+            return cast("npt.NDArray[Any]", np.abs(held * self.n - self._of_table * sizes[:, None]) @ weight)
+        exact = abs(held.astype(object) * self.n - self._of_table.astype(object) * sizes.astype(object)[:, None])
+        return cast("npt.NDArray[Any]", (exact * weight.astype(object)).sum(axis=1))
+
+    def allowed(self, sizes: npt.ArrayLike) -> npt.NDArray[Any]:
+        """The most `work` a t-close group of each size may have, (G,), floor(t * unit * n * size) exactly."""
+        distinct, place = np.unique(np.asarray(sizes, dtype=np.int64), return_inverse=True)
+        unit = self.distance.runs[3]
+        limits = [floor_times(self.t, unit * self.n * size) for size in distinct.tolist()]
+        fits = max(limits, default=0) < SAFE
+        return np.array(limits, dtype=np.int64 if fits else object)[place]
+
+    def close(self, groups: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Which groups are t-close, (G,) bool; an empty group is not. `groups` as in `work`."""
+        groups = np.atleast_2d(np.asarray(groups, dtype=np.int64))
+        sizes = groups.sum(axis=1)
+        return cast("npt.NDArray[np.bool_]", (self.work(groups) <= self.allowed(sizes)).astype(bool) & (sizes > 0))
+
+    def emd(self, groups: npt.ArrayLike) -> list[Fraction]:
+        """The distance of each group from the table, exactly. `groups` as in `work`; none may be empty."""
+        groups = np.atleast_2d(np.asarray(groups, dtype=np.int64))
+        scale = self.distance.runs[3] * self.n
+        sizes = groups.sum(axis=1).tolist()
+        return [Fraction(int(w), scale * size) for w, size in zip(self.work(groups).tolist(), sizes, strict=True)]
+
+    def farthest(self, groups: npt.ArrayLike) -> Fraction:
+        """The largest distance of any of the groups: how close the table really is. 0 for no groups."""
+        groups = np.atleast_2d(np.asarray(groups, dtype=np.int64))
+        if not len(groups):
+            return Fraction(0)
+        distances = self.work(groups).astype(np.float64) / groups.sum(axis=1)
+        near = distances >= distances.max() * (1 - 1e-9)  # rounding moves a quotient by far less
+        return max(self.emd(groups[near]))
+
+
+def guarantee_words(column: str, closeness: TCloseness, k: int = 1) -> str:
+    """What t-closeness promises, in words with the numbers used."""
+    how = {
+        "ordered": "the rank among the table's values",
+        "hierarchical": "the height of the lowest common ancestor in the hierarchy",
+        "flat": "1 between any two values",
+    }[closeness.distance.kind]
+    said = (
+        f"Among the records that share their published quasi-identifiers, the values of {column} are spread as in the whole table up to "
+        f"an earth mover's distance of {text(closeness.t)} (distance between values: {how}; 1 is the farthest)."
+    )
+    if k > 1:
+        said += f" At least {k} records share them."
+    return said
+
+
+_DATE = re.compile(r"([+-]?\d{4,})(-\d\d-\d\d.*)")
+
+
+def _sort_keys(values: Sequence[str | None]) -> list[Any]:
+    """What the texts of numbers, dates or timestamps are sorted by."""
+    if None in values or "NaN" in values:
+        raise SpecError(
+            "a missing sensitive value has no place in the order that numeric t-closeness measures by; "
+            "set missing: {sensitive: drop}, or declare the column type: categorical"
+        )
+    known = cast("Sequence[str]", values)
+    numbers = [_number(value) for value in known]
+    if all(number is not None for number in numbers):
+        return numbers
+    dates = [_DATE.fullmatch(value) for value in known]
+    neither = [v for v, number, date in zip(known, numbers, dates, strict=True) if number is None and date is None]
+    if neither or not all(dates):
+        odd = neither[0] if neither else next(v for v, date in zip(known, dates, strict=True) if date is not None)
+        raise SpecError(
+            f"the sensitive value {odd!r} is neither a number nor a date, so it has no place in an order; "
+            "declare the column type: categorical, with a hierarchy if some values are closer than others"
+        )
+    return [(int(date.group(1)), date.group(2)) for date in dates if date is not None]
+
+
+def _number(value: str) -> Decimal | None:
+    try:
+        return Decimal(value)
+    except InvalidOperation:
+        return None
