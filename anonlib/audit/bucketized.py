@@ -17,16 +17,14 @@ from fractions import Fraction
 from anonlib.audit import bucketized_evidence as evidence
 from anonlib.audit import manifest as stated
 from anonlib.audit.bucketized_original import compare
-from anonlib.audit.bucketized_tables import Entry, QitFacts, StFacts, fresh_salt, scan_qit, scan_st
-from anonlib.audit.verdict import Check, Measured, Verdict
+from anonlib.audit.bucketized_tables import Entry, QitFacts, StFacts, scan_qit, scan_st
+from anonlib.audit.published import column_faults, contents, fresh_salt, no_row_numbers
+from anonlib.audit.verdict import Check, Verdict
 from anonlib.engine.relational import DataFrame
 from anonlib.exact import text
 from anonlib.release.bucketized import BUCKET_ID, COUNT, QIT, ST
-from anonlib.release.manifest import Manifest, TablePart
+from anonlib.release.manifest import Manifest
 from anonlib.spec.release import Columns
-
-ROW_NUMBER_FROM = 1000
-"""A column of fewer rows than this may be dense and distinct by chance (ages of a dozen people)."""
 
 
 def audit(
@@ -66,10 +64,10 @@ def audit(
         _sizes(release, st),
         _same_buckets(tables, release, qit, st),
         _published_rows(release, qit, st),
-        _no_row_numbers(tables[QIT], qit),
+        no_row_numbers(QIT, tables[QIT], qit.measured.rows, qit.ranges),
     ]
     measured = {QIT: qit.measured, ST: st.measured}
-    checks += [_contents(name, manifest.tables[name], found, staged) for name, found in measured.items()]
+    checks += [contents(name, manifest.tables[name], found, staged) for name, found in measured.items()]
     if original is not None:
         checks += compare(tables, manifest, original)
     shares = {release.values[code]: text(entry[0]) for code, entry in achieved.items()}
@@ -114,12 +112,7 @@ def _schema(tables: Mapping[str, DataFrame], manifest: Manifest, columns: Column
     if set(tables) != {QIT, ST} or set(manifest.tables) != {QIT, ST}:
         return Check(name, False, asked, f"tables {sorted(tables)}; the manifest lists {sorted(manifest.tables)}")
     for table in (QIT, ST):
-        wanted = [(c.name, c.type) for c in manifest.tables[table].columns]
-        found = list(tables[table].dtypes)
-        faults += [f"{table} has {n!r} ({t}), not in the manifest" for n, t in found if (n, t) not in wanted]
-        faults += [f"{table} lacks {n!r} ({t})" for n, t in wanted if (n, t) not in found]
-        if len({n.lower() for n, _ in found}) < len(found):
-            faults.append(f"{table} has two columns of one name")
+        faults += column_faults(tables, manifest, table)
     layout = {BUCKET_ID: "bigint", sensitive: manifest.guarantee.sensitive_type, COUNT: "bigint"}
     if dict(tables[ST].dtypes) != layout:
         faults.append(f"st must have {', '.join(f'{n} {t}' for n, t in layout.items())}")
@@ -284,33 +277,4 @@ def _published_rows(release: _Release, qit: QitFacts, st: StFacts) -> Check:
         passed=qit.measured.rows == published == records,
         asked=f"{published:,}",
         achieved=f"{qit.measured.rows:,} in qit, {records:,} in the buckets of st",
-    )
-
-
-def _no_row_numbers(qit: DataFrame, facts: QitFacts) -> Check:
-    """No published whole-number column counts the rows: it would join back to the source one to one."""
-    suspects = []
-    n = facts.measured.rows
-    for name, (low, high) in facts.ranges.items():
-        dense = n >= ROW_NUMBER_FROM and n <= high - low + 1 <= 2 * n
-        if dense and evidence.all_distinct(qit, name, n):
-            suspects.append(f"{name!r}: {n:,} distinct values from {low:,} to {high:,}")
-    return Check(
-        name="no row numbers",
-        passed=not suspects,
-        asked="no column of qit numbers the rows",
-        achieved=f"{len(suspects)} do",
-        evidence=suspects[0] + "; list it under identifiers instead" if suspects else None,
-    )
-
-
-def _contents(table: str, part: TablePart, found: Measured, staged: bool) -> Check:
-    """Rows and checksum of a table are those that the manifest recorded."""
-    if staged and not part.checksum:
-        return Check(f"contents of {table}", True, "still to be recorded", f"{found.rows:,} rows, {found.checksum}")
-    return Check(
-        name=f"contents of {table}",
-        passed=(part.rows, part.checksum) == (found.rows, found.checksum),
-        asked=f"{part.rows:,} rows, {part.checksum or 'a checksum, which the manifest lacks'}",
-        achieved=f"{found.rows:,} rows, {found.checksum}",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anonlib.audit.bucketized_tables import Entry
-from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select
+from anonlib.engine.relational import DataFrame, aggregate, rows, select
 from anonlib.engine.small_table import small_table
 from anonlib.engine.statistics import value_text
 from anonlib.release.bucketized import BUCKET_ID, COUNT
@@ -52,8 +52,3 @@ def bucket_that_differs(qit: DataFrame, st: DataFrame, fake_values: int) -> str 
         return None
     worst = found[0]
     return f"bucket {worst[BUCKET_ID]}: {worst['n_qit'] or 0:,} rows in qit, {worst['n_st'] or 0:,} records in st"
-
-
-def all_distinct(qit: DataFrame, column: str, count: int) -> bool:
-    """Whether a column has `count` distinct values."""
-    return bool(one_row(aggregate(qit, [], {"d": f"count(DISTINCT {quoted(column)})"}))["d"] == count)

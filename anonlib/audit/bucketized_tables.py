@@ -6,19 +6,17 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from anonlib.audit.bucketized_gather import Pieces, added, gather
+from anonlib.audit.published import fresh_salt, range_columns, ranges
 from anonlib.audit.verdict import Measured
 from anonlib.engine.checksum import combine, pieces, row_hash, sum_columns
 from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select
 from anonlib.engine.small_table import small_table
 from anonlib.release.bucketized import BUCKET_ID, COUNT
 from anonlib.sql import quoted
-
-_WHOLE_TYPES = ("tinyint", "smallint", "int", "bigint")
 
 
 @dataclass(frozen=True)
@@ -63,27 +61,14 @@ class StFacts:
     largest: int
 
 
-def fresh_salt() -> int:
-    """A salt that nobody knew when the tables were written, so that no table can be made to collide under it."""
-    return secrets.randbits(62)
-
-
 def scan_qit(qit: DataFrame, salt: int) -> QitFacts:
     """Rows, checksum, null bucket ids, fingerprint of bucket ids, ranges of whole-number columns: one scan, no shuffle."""
-    ranged = [name for name, kind in qit.dtypes if name != BUCKET_ID and _whole(kind)]
+    ranged, projected, aggregated = range_columns(qit, [BUCKET_ID])
     columns = {"row": row_hash(qit), "bucket": f"xxhash64({salt}L, {BUCKET_ID})", "missing": f"{BUCKET_ID} IS NULL"}
-    columns |= {f"r{i}": quoted(name) for i, name in enumerate(ranged)}
     sums = {"n": "count(1)", "nulls": "count_if(missing)", **sum_columns("row", "c"), **sum_columns("bucket", "f")}
-    for i in range(len(ranged)):
-        sums |= {f"low{i}": f"min(r{i})", f"high{i}": f"max(r{i})"}
-    found = one_row(aggregate(select(qit, columns), [], sums))
-    ranges = {
-        name: (int(found[f"low{i}"]), int(found[f"high{i}"]))
-        for i, name in enumerate(ranged)
-        if found[f"low{i}"] is not None
-    }
+    found = one_row(aggregate(select(qit, columns | projected), [], sums | aggregated))
     measured = Measured(int(found["n"]), combine(pieces(found, "c")))
-    return QitFacts(measured, int(found["nulls"]), pieces(found, "f"), ranges)
+    return QitFacts(measured, int(found["nulls"]), pieces(found, "f"), ranges(ranged, found))
 
 
 def scan_st(
@@ -138,7 +123,3 @@ def _value_hashes(st: DataFrame, sensitive: str, values: Sequence[str | None], b
         code_of = {r["h"] & mask: r["code"] for r in rows(hashed, len(values))}
         if len(code_of) == distinct or distinct == 0:
             return code_of, salt
-
-
-def _whole(kind: str) -> bool:
-    return kind in _WHOLE_TYPES or (kind.startswith("decimal(") and kind.endswith(",0)"))
