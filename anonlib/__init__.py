@@ -19,12 +19,13 @@ from typing import Any
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "bucketize": "anonlib.api",
-    "anatomy": "anonlib.api",
-    "open_release": "anonlib.api",
-    "run": "anonlib.api",
-    "explain": "anonlib.api",
-    "evaluate": "anonlib.api",
+    "bucketize": "anonlib.api.bucketize",
+    "anatomy": "anonlib.api.bucketize",
+    "open_release": "anonlib.api.verbs",
+    "run": "anonlib.api.verbs",
+    "explain": "anonlib.api.verbs",
+    "evaluate": "anonlib.api.verbs",
+    "audit_release": "anonlib.api.verbs",
     "Release": "anonlib.release.opened",
     "FPrivacy": "anonlib.privacy.f_privacy",
     "AnonlibError": "anonlib.errors",

@@ -27,11 +27,20 @@ from anonlib import workflow
 from anonlib.engine import tables
 from anonlib.engine.session import SparkSession, session
 from anonlib.errors import AnonlibError, AuditRefused, SpecError
-from anonlib.evaluation.utility import Evaluation
-from anonlib.exact import exact, text
-from anonlib.release.manifest import Manifest
+from anonlib.evaluation.evaluation import Evaluation
+from anonlib.exact import exact
+from anonlib.methods.recipe import Explanation, Grid
+from anonlib.release.manifest import Manifest, SolverPart
 from anonlib.release.opened import Release, open_release
 from anonlib.spec.load import load_spec
+
+MEASURES = {
+    "msbs": "Mean squared bucket size",
+    "gcp": "Certainty penalty (GCP)",
+    "ail": "Information loss (AIL)",
+    "retention": "Mean retention",
+}
+"""How the measures of an evaluation are called to a reader; others stand under their own names."""
 
 INTERRUPTED = 130
 """What newer versions of typer make of Ctrl-C."""
@@ -88,7 +97,7 @@ def explain(
     with _progress() as say:
         found = workflow.explain(spec, _session(master, remote, say), say=say)
     if as_json:
-        _print_json(_explained(found))
+        _print_json({"guarantee": found.words, **found.facts})
     else:
         _show_explanation(found)
 
@@ -266,13 +275,16 @@ def _show_release(release: Release) -> None:
     rows = manifest.rows
     parts = f"{rows.published:,} published + {rows.suppressed:,} suppressed + {rows.dropped:,} dropped"
     out.print(f"\n[bold]Rows[/]      {rows.input:,} read = {parts}")
-    solver = manifest.solver
-    setting = ", ".join(f"{part.number:,} buckets of {part.size}" for part in solver.setting)
-    out.print(f"[bold]Buckets[/]   {setting}")
-    out.print(
-        f"[bold]Loss[/]      {solver.loss:,} ({solver.name}: {solver.status}, proven within {solver.gap:.2%} of the best); "
-        f"mean squared bucket size {manifest.utility['msbs']:.2f}"
-    )
+    for line in _solver_lines(manifest.solver):
+        out.print(line)
+    for name, asked in manifest.guarantee.asked.items():
+        found = manifest.guarantee.achieved.get(name)
+        out.print(
+            f"[bold]{_escape(name):9}[/] asked {_escape(asked)}" + (f", achieved {_escape(found)}" if found else "")
+        )
+    if manifest.utility:
+        measures = ", ".join(f"{name} {value:,.4g}" for name, value in manifest.utility.items())
+        out.print(f"[bold]Utility[/]   {_escape(measures)}")
     _show_worst(manifest)
     checks = manifest.audit.checks
     state = {True: "[green]passed[/]", False: "[red]FAILED[/]", None: "off"}[manifest.audit.passed]
@@ -285,10 +297,24 @@ def _show_release(release: Release) -> None:
     )
 
 
+def _solver_lines(solver: SolverPart, most: int = 8) -> list[str]:
+    """What was chosen: how many of each size, and what is proven about the choice."""
+    parts = [f"{part.number:,} of {part.size:,}" for part in solver.setting[:most]]
+    total = sum(part.number for part in solver.setting)
+    more = f", and {len(solver.setting) - most:,} sizes more" if len(solver.setting) > most else ""
+    lines = [f"[bold]{solver.unit.capitalize():9}[/] {total:,}: {', '.join(parts)}{more}" if parts else "", ""]
+    if solver.loss is not None:
+        proven = "" if solver.gap is None else f", proven within {solver.gap:.2%} of the best"
+        lines[1] = f"[bold]Loss[/]      {solver.loss:,} ({_escape(solver.name)}: {_escape(solver.status)}{proven})"
+    else:
+        lines[1] = f"[bold]Solver[/]    {_escape(solver.name)}: {_escape(solver.status)}"
+    return [line for line in lines if line]
+
+
 def _show_worst(manifest: Manifest, most: int = 5) -> None:
     """The values whose largest share in a bucket comes nearest to their threshold."""
-    measured = [v for v in manifest.guarantee.values if v.achieved is not None]
-    tight = sorted(measured, key=lambda v: exact(v.achieved or "0") / exact(v.threshold), reverse=True)[:most]
+    measured = [v for v in manifest.guarantee.values if v.achieved is not None and v.threshold is not None]
+    tight = sorted(measured, key=lambda v: exact(v.achieved or "0") / exact(v.threshold or "1"), reverse=True)[:most]
     if not tight:
         return
     grid = Table("value", "records", "asked: at most", "achieved", box=None, pad_edge=False)
@@ -296,7 +322,7 @@ def _show_worst(manifest: Manifest, most: int = 5) -> None:
         grid.add_row(
             _escape(str(v.value)),
             f"{v.count:,}",
-            f"{float(exact(v.threshold)):.4%}",
+            f"{float(exact(v.threshold or '1')):.4%}",
             f"{float(exact(v.achieved or '0')):.4%}",
         )
     out.print(grid)
@@ -322,60 +348,35 @@ def _save(path: Path, found: Evaluation) -> None:
 
 def _show_evaluation(found: Evaluation) -> None:
     errors = found.errors
-    out.print(f"\n[bold]Mean squared bucket size[/]  {found.msbs:.2f}")
+    out.print("\n" + "\n".join(f"[bold]{_escape(MEASURES.get(k, k)):26}[/]{v:,.4g}" for k, v in found.measures.items()))
     out.print(
         f"[bold]Relative error[/]            average {errors.average:.2%}, median {errors.median:.2%} over {errors.queries:,} queries "
         f"({errors.dropped:,} with a true count of 0 left out)\n",
         soft_wrap=True,
     )
-    grid = Table("quasi-identifiers in the query", "queries", "average", "median", box=None, pad_edge=False)
-    for d, part in found.by_dimensions.items():
-        grid.add_row(str(d), f"{part.queries:,}", f"{part.average:.2%}", f"{part.median:.2%}")
+    grid = Table(found.grouped_by, "queries", "average", "median", box=None, pad_edge=False)
+    for group, part in found.by_group.items():
+        grid.add_row(_escape(str(group)), f"{part.queries:,}", f"{part.average:.2%}", f"{part.median:.2%}")
     out.print(grid)
+    for name, attack in found.attacks.items():
+        out.print(f"[bold]Attack[/] {_escape(name)}: " + ", ".join(f"{_escape(k)} {v:.4g}" for k, v in attack.items()))
 
 
-def _explained(found: workflow.Explanation) -> dict[str, Any]:
-    counts, solution = found.counts, found.solution
-    return {
-        "records": counts.n,
-        "sensitive_values": counts.m,
-        "guarantee": found.words,
-        "solver": solution.solver,
-        "status": solution.status,
-        "setting": [
-            {"size": s, "number": b} for s, b in zip(solution.setting.sizes, solution.setting.numbers, strict=True)
-        ],
-        "loss": solution.loss,
-        "bound": solution.bound,
-        "gap": solution.gap,
-        "msbs": solution.setting.msbs,
-        "seconds": solution.seconds,
-        "values": [
-            {"value": v, "count": int(counts.counts[i]), "threshold": text(found.thresholds.fractions[i])}
-            for i, v in enumerate(counts.values)
-        ],
-    }
-
-
-def _show_explanation(found: workflow.Explanation, most: int = 20) -> None:
-    solution, counts = found.solution, found.counts
+def _show_explanation(found: Explanation) -> None:
     out.print(f"\n[bold]The guarantee[/]\n{_escape(found.words)}\n")
-    grid = Table("bucket size", "buckets", "records", box=None, pad_edge=False)
-    for size, number in zip(solution.setting.sizes, solution.setting.numbers, strict=True):
-        grid.add_row(str(size), f"{number:,}", f"{size * number:,}")
-    out.print(grid)
-    out.print(
-        f"\nLoss {solution.loss:,}, proven within {solution.gap:.2%} of the best ({solution.solver}: {solution.status}, "
-        f"{solution.seconds:.1f} s); mean squared bucket size {solution.setting.msbs:.2f}\n"
-    )
-    grid = Table("value", "records", "share of the table", "at most in any bucket", box=None, pad_edge=False)
-    by_threshold = sorted(range(counts.m), key=lambda i: found.thresholds.fractions[i])
-    for i in by_threshold[:most]:
-        share, limit = float(counts.frequency(i)), float(found.thresholds.fractions[i])
-        grid.add_row(_escape(str(counts.values[i])), f"{int(counts.counts[i]):,}", f"{share:.4%}", f"{limit:.4%}")
-    out.print(grid)
-    if counts.m > most:
-        out.print(f"... and {counts.m - most:,} values with higher thresholds")
+    for grid in found.grids:
+        _show_grid(grid)
+    out.print(f"{_escape(found.summary)}\n")
+
+
+def _show_grid(grid: Grid) -> None:
+    table = Table(*grid.columns, box=None, pad_edge=False)
+    for row in grid.rows:
+        table.add_row(*[_escape(text) for text in row])
+    out.print(table)
+    if grid.more:
+        out.print(_escape(grid.more))
+    out.print()
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from typing import Any
 
 import anonlib
@@ -15,15 +15,12 @@ from anonlib.engine.microdata import Microdata, microdata
 from anonlib.engine.relational import DataFrame
 from anonlib.engine.repeatable import repeats
 from anonlib.engine.session import SparkSession, run_settings, split_settings
-from anonlib.engine.statistics import is_missing, sensitive_statistics
+from anonlib.engine.statistics import is_missing
 from anonlib.errors import AnonlibError, AuditRefused, SpecError
-from anonlib.evaluation import utility
-from anonlib.evaluation.utility import Evaluation
-from anonlib.methods.recipe import Draft, Say
-from anonlib.methods.registry import CHOICES, RECIPES
-from anonlib.privacy.buckets import BucketSolution
-from anonlib.privacy.counts import SensitiveCounts
-from anonlib.privacy.f_privacy import Thresholds, guarantee_words
+from anonlib.evaluation import bucketized
+from anonlib.evaluation.evaluation import Evaluation
+from anonlib.methods.recipe import Draft, Explanation, Say
+from anonlib.methods.registry import EXPLANATIONS, RECIPES
 from anonlib.release import storage
 from anonlib.release.manifest import AuditPart, CheckPart, ColumnPart, Manifest, MethodPart, SplitsPart, TablePart
 from anonlib.release.opened import Release
@@ -31,7 +28,7 @@ from anonlib.spec.keys import resolve_key
 from anonlib.spec.release import ReleaseSpec
 
 STAGED_INPUT = "input"
-EVALUATIONS: dict[str, Callable[..., Evaluation]] = {"bucketized": utility.evaluate}
+EVALUATIONS: dict[str, Callable[..., Evaluation]] = {"bucketized": bucketized.evaluate}
 AUDITS: dict[str, Callable[..., Verdict]] = {"bucketized": audit_bucketized}
 
 
@@ -50,49 +47,35 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
     place = storage.place(spec.output.path)
     key = resolve_key(spec.random.key)
     table = _table(spec, spark, frame)
-    for left in storage.leftovers(place):
+    kept = None if spec.output.evidence is None else storage.place(spec.output.evidence)
+    for left in [left for where in (place, kept) if where is not None for left in storage.leftovers(where)]:
         say(f"note: an interrupted run left {left}; it holds unaudited tables, remove it")
     storage.begin(place)
     try:
         with run_settings(spark):
             table = _repeatable(table, spark, place, say)
             draft = RECIPES[type(spec.method)](table, spec.method, key, _stager(spark, place, spec.output.format), say)
-            storage.remove(place, STAGED_INPUT)
-            manifest = _manifest(spec, spark, draft)
-            manifest = _audited(manifest, draft, say)
+            manifest = _audited(_manifest(spec, spark, draft), draft, table, say)
+            if kept is not None:
+                say(f"keeping the evidence at {kept.path}; it is as sensitive as the original")
+                _keep_evidence(kept, draft, spec.output.format)
+        storage.clear(place, manifest.tables)
         storage.publish(place, manifest.to_json(), manifest.tables)
     except BaseException:
         storage.discard(place)
+        if kept is not None:
+            storage.discard(kept)
         raise
+    if kept is not None:
+        storage.publish(kept, None, draft.evidence)
     say(f"published at {place.path}")
     return Release(spark, place.path, manifest)
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """What a run would choose, and why it may.
-
-    counts : the sensitive values; thresholds : f'_i, exact, same order; words : the promise
-    solution : the buckets with loss, bound and gap
-    """
-
-    counts: SensitiveCounts
-    thresholds: Thresholds
-    solution: BucketSolution
-    words: str
-
-
 def explain(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, say: Say = _silent) -> Explanation:
-    """What `run` would choose, from the statistics alone: one scan, no record moves, nothing is written."""
+    """What `run` would choose, from statistics alone: no record moves, nothing is written."""
     with run_settings(spark):
-        table = _table(spec, spark, frame)
-        say("counting the sensitive values")
-        statistics = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse)
-        say(f"choosing buckets for {statistics.counts.n:,} records and {statistics.counts.m:,} sensitive values")
-        counts = statistics.counts
-        thresholds, solution = CHOICES[type(spec.method)](counts, spec.method)
-        words = guarantee_words(table.sensitive, counts, thresholds, getattr(spec.method, "fake_values", 0))
-        return Explanation(counts, thresholds, solution, words)
+        return EXPLANATIONS[type(spec.method)](_table(spec, spark, frame), spec.method, say)
 
 
 def audit(release: Release, original: DataFrame | None = None) -> Verdict:
@@ -133,14 +116,7 @@ def _repeatable(table: Microdata, spark: SparkSession, place: storage.Place, say
     say("writing the input out once, since its plan may not repeat itself (it shuffles, caches or runs Python)")
     path = storage.spark_path(place.table(STAGED_INPUT))
     tables.write(table.frame, path, "parquet", "staging the input")
-    return Microdata(
-        tables.read_back(spark, path, "parquet"),
-        table.quasi_identifiers,
-        table.other,
-        table.sensitive,
-        table.keep,
-        table.refuse,
-    )
+    return replace(table, frame=tables.read_back(spark, path, "parquet"))
 
 
 def _stager(spark: SparkSession, place: storage.Place, format: str) -> Callable[[str, Any], Any]:
@@ -152,13 +128,20 @@ def _stager(spark: SparkSession, place: storage.Place, format: str) -> Callable[
     return stage
 
 
+def _keep_evidence(kept: storage.Place, draft: Draft, format: str) -> None:
+    """Copy what the audit needed, outside the release; shown only once the release is."""
+    storage.begin(kept)
+    for name, frame in draft.evidence.items():
+        tables.write(frame, storage.spark_path(kept.table(name)), format, f"keeping the evidence {name}")
+
+
 def _manifest(spec: ReleaseSpec, spark: SparkSession, draft: Draft) -> Manifest:
     assert spec.output is not None
     format = spec.output.format
     return Manifest(
         anonlib_version=anonlib.__version__,
         spark_version=spark.version,
-        layout="bucketized",
+        layout=draft.layout,
         method=MethodPart(name=spec.method.name, parameters=spec.method.to_public_dict()),
         guarantee=draft.guarantee,
         missing=spec.missing.to_public_dict(),
@@ -179,16 +162,17 @@ def _manifest(spec: ReleaseSpec, spark: SparkSession, draft: Draft) -> Manifest:
             )
             for name, frame in draft.tables.items()
         },
-        splits=SplitsPart(partitions=draft.statistics.partitions, settings=split_settings(spark)),
+        splits=SplitsPart(partitions=draft.partitions, settings=split_settings(spark)),
     )
 
 
-def _audited(manifest: Manifest, draft: Draft, say: Say) -> Manifest:
+def _audited(manifest: Manifest, draft: Draft, table: Microdata, say: Say) -> Manifest:
     """The manifest completed with what the staged tables were measured to be. Raises AuditRefused under `audit: gate`."""
     mode = manifest.audit.mode
     say("auditing the staged tables" if mode != "off" else "measuring the staged tables (the audit is off)")
     with explained("auditing the staged tables"):
-        verdict = AUDITS[draft.layout](draft.tables, manifest, staged=True)
+        proof = {"original": table.published, "evidence": draft.evidence} if draft.evidence else {}
+        verdict = AUDITS[draft.layout](draft.tables, manifest, staged=True, **proof)
     _all_there(draft, verdict)
     if mode == "gate" and not verdict.passed:
         raise AuditRefused(refusal(verdict))
@@ -198,7 +182,7 @@ def _audited(manifest: Manifest, draft: Draft, say: Say) -> Manifest:
     ]
     return manifest.model_copy(
         update={
-            "guarantee": manifest.guarantee.model_copy(update={"values": values}),
+            "guarantee": manifest.guarantee.model_copy(update={"values": values, "achieved": verdict.numbers}),
             "audit": AuditPart(mode=mode, passed=verdict.passed if mode != "off" else None, checks=checks),
             "tables": {
                 name: part.model_copy(update=asdict(verdict.tables[name])) if name in verdict.tables else part
@@ -210,10 +194,10 @@ def _audited(manifest: Manifest, draft: Draft, say: Say) -> Manifest:
 
 def _all_there(draft: Draft, verdict: Verdict) -> None:
     """Whatever the audit's mode: a partition that vanished between the passes is no task's to refuse, and would be missing here."""
-    measured = verdict.tables.get("qit")
-    if measured is not None and measured.rows != draft.rows.published:
+    measured, wanted = verdict.tables.get(draft.records), draft.rows.published + draft.rows.dummy
+    if measured is not None and measured.rows != wanted:
         raise AnonlibError(
-            f"writing qit: {measured.rows:,} records were written where the first pass counted {draft.rows.published:,}; the input "
+            f"writing {draft.records}: {measured.rows:,} records were written where the first pass counted {wanted:,}; the input "
             "changed between the two passes: publish from a table that nobody writes to, e.g. a snapshot"
         )
 

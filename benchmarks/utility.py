@@ -27,7 +27,8 @@ import numpy as np
 
 import anonlib
 from anonlib.engine.session import session
-from anonlib.evaluation.utility import RelativeErrors, estimates, true_counts
+from anonlib.evaluation.bucketized import estimates, true_counts
+from anonlib.evaluation.evaluation import RelativeErrors
 from anonlib.evaluation.workloads import domains, in_workload
 from anonlib.exact import ceil_over, exact
 from anonlib.privacy.buckets import BucketSetting

@@ -89,13 +89,13 @@ except anonlib.Unsatisfiable as refusal:
 # COMMAND ----------
 
 found = anonlib.explain(asked({"privacy": {"theta": "2", "offset": "0.05"}}), spark, people)
-solution = found.solution
+counts, thresholds, solution = found.choice.counts, found.choice.thresholds, found.choice.solution
 print(found.words)
 print(f"\nbuckets: {solution.setting}")
 print(f"loss {solution.loss:,}, proven within {solution.gap:.2%} of the best ({solution.status})")
-for value, count, threshold in zip(found.counts.values, found.counts.counts, found.thresholds.fractions, strict=True):
+for value, count, threshold in zip(counts.values, counts.counts, thresholds.fractions, strict=True):
     print(
-        f"{value:>8}: {count:4} people, {count / found.counts.n:6.2%} of the table, at most {float(threshold):6.2%} of any bucket"
+        f"{value:>8}: {count:4} people, {count / counts.n:6.2%} of the table, at most {float(threshold):6.2%} of any bucket"
     )
 
 # COMMAND ----------
@@ -162,7 +162,8 @@ for question in QUESTIONS:
 
 worth = anonlib.evaluate(release, people, queries=1_000)
 print(
-    f"mean squared bucket size {worth.msbs:.2f}; relative error: average {worth.errors.average:.1%}, median {worth.errors.median:.1%}"
+    f"mean squared bucket size {worth.measures['msbs']:.2f}; "
+    f"relative error: average {worth.errors.average:.1%}, median {worth.errors.median:.1%}"
 )
 
 # COMMAND ----------

@@ -35,12 +35,14 @@ class Verdict:
     """All checks of one audit, and what it measured on the way.
 
     achieved : sensitive value's text -> its largest share in any bucket, as exact text
+    numbers  : what was found of the model's own numbers, e.g. {"t": "0.31"}, as exact text
     tables   : table name -> rows and checksum, for a manifest that is still to be written
     """
 
     checks: tuple[Check, ...]
     achieved: dict[str | None, str] = field(default_factory=dict)
     tables: dict[str, Measured] = field(default_factory=dict)
+    numbers: dict[str, str] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:

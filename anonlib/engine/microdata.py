@@ -23,7 +23,9 @@ UNBUCKETABLE = ("array", "map", "struct", "binary", "variant", "interval", "geom
 class Microdata:
     """A checked table. Reads no data by itself.
 
-    frame  : quasi-identifiers, other columns, sensitive column, in this order, spelled as the table spells them
+    frame  : quasi-identifiers, other columns, sensitive columns, in this order, spelled as the table spells them
+    sensitive : the first sensitive column; sensitive_columns : all of them
+    columns   : the roles as the spec states them: types and hierarchies, in the same order (names spelled as in the spec)
     keep   : SQL condition of the rows to publish (policy `drop`), or None for all
     refuse : {column: SQL condition that no row may meet} (policy `error`)
     """
@@ -31,9 +33,15 @@ class Microdata:
     frame: DataFrame
     quasi_identifiers: tuple[str, ...]
     other: tuple[str, ...]
-    sensitive: str
+    sensitive_columns: tuple[str, ...]
+    columns: Columns
     keep: str | None
     refuse: Mapping[str, str]
+
+    @property
+    def sensitive(self) -> str:
+        """The sensitive column, or the first of several."""
+        return self.sensitive_columns[0]
 
     @property
     def published(self) -> DataFrame:
@@ -52,21 +60,23 @@ def microdata(frame: DataFrame, columns: Columns, missing: Missing) -> Microdata
     spelled = _spelled(frame, columns)
     types = tables.types(frame)
     quasi_identifiers = tuple(spelled[c.name] for c in columns.quasi_identifiers)
-    sensitive = spelled[columns.sensitive[0].name]
+    sensitive = tuple(spelled[c.name] for c in columns.sensitive)
     other = tuple(spelled[name] for name in columns.other)
     for column in (*columns.quasi_identifiers, *columns.sensitive):
         _check_type(spelled[column.name], types[spelled[column.name]], column.type)
-    _check_sensitive(sensitive, types[sensitive])
+    for name in sensitive:
+        _check_sensitive(name, types[name])
     conditions: dict[str, list[tuple[str, str]]] = {"drop": [], "error": [], "keep": []}
     for name in quasi_identifiers:
         conditions[missing.quasi_identifiers].append((name, is_missing(name, types[name])))
-    conditions[missing.sensitive].append((sensitive, is_missing(sensitive, types[sensitive])))
+    conditions[missing.sensitive] += [(name, is_missing(name, types[name])) for name in sensitive]
     keep = " AND ".join(f"NOT {condition}" for _, condition in conditions["drop"]) or None
     return Microdata(
-        tables.project(frame, [*quasi_identifiers, *other, sensitive]),
+        tables.project(frame, [*quasi_identifiers, *other, *sensitive]),
         quasi_identifiers,
         other,
         sensitive,
+        columns,
         keep,
         dict(conditions["error"]),
     )

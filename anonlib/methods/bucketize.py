@@ -16,6 +16,7 @@ Two scans of the input; no shuffle of rows, unless pass 1 finds that the input's
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -28,7 +29,7 @@ from anonlib.errors import Unsatisfiable
 from anonlib.exact import text
 from anonlib.kernels.fake_values import FakeValues
 from anonlib.kernels.round_robin import Deal, RoundRobin, composition
-from anonlib.methods.recipe import Draft, Say, Stage
+from anonlib.methods.recipe import Draft, Explanation, Grid, Say, Stage
 from anonlib.privacy.buckets import BucketSolution
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy, Thresholds, guarantee_words
@@ -104,6 +105,7 @@ def publish_buckets(
     return Draft(
         layout="bucketized",
         tables={QIT: qit, ST: st},
+        records=QIT,
         roles=roles,
         guarantee=_guarantee(table, counts, thresholds, fake_values),
         rows=RowsPart(
@@ -114,7 +116,72 @@ def publish_buckets(
         ),
         solver=solver_part(solution),
         utility={"msbs": solution.setting.msbs},
-        statistics=statistics,
+        partitions=statistics.partitions,
+    )
+
+
+def explain(table: Microdata, wanted: Bucketize, say: Say) -> Explanation:
+    """What `bucketize` would choose: one scan for the counts, then the driver alone."""
+    say("counting the sensitive values")
+    counts = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse).counts
+    say(f"choosing buckets for {counts.n:,} records and {counts.m:,} sensitive values")
+    thresholds, solution = choose_buckets(counts, wanted)
+    return explained_buckets(table.sensitive, BucketChoice(counts, thresholds, solution), wanted.fake_values)
+
+
+@dataclass(frozen=True)
+class BucketChoice:
+    """counts : the sensitive values; thresholds : f'_i, exact, same order; solution : the buckets with loss, bound and gap."""
+
+    counts: SensitiveCounts
+    thresholds: Thresholds
+    solution: BucketSolution
+
+
+def explained_buckets(sensitive: str, choice: BucketChoice, fake_values: int = 0, most: int = 20) -> Explanation:
+    """A choice of buckets in words and tables; Anatomy's too. `most` values are shown, those with the lowest thresholds first."""
+    counts, thresholds, solution = choice.counts, choice.thresholds, choice.solution
+    setting = solution.setting
+    sizes = [(s, b) for s, b in zip(setting.sizes, setting.numbers, strict=True)]
+    first = sorted(range(counts.m), key=lambda i: thresholds.fractions[i])[:most]
+    values = tuple(
+        (
+            str(counts.values[i]),
+            f"{int(counts.counts[i]):,}",
+            f"{float(counts.frequency(i)):.4%}",
+            f"{float(thresholds.fractions[i]):.4%}",
+        )
+        for i in first
+    )
+    return Explanation(
+        words=guarantee_words(sensitive, counts, thresholds, fake_values),
+        summary=f"Loss {solution.loss:,}, proven within {solution.gap:.2%} of the best ({solution.solver}: {solution.status}, "
+        f"{solution.seconds:.1f} s); mean squared bucket size {setting.msbs:.2f}",
+        grids=(
+            Grid(("bucket size", "buckets", "records"), tuple((str(s), f"{b:,}", f"{s * b:,}") for s, b in sizes)),
+            Grid(
+                ("value", "records", "share of the table", "at most in any bucket"),
+                values,
+                f"... and {counts.m - most:,} values with higher thresholds" if counts.m > most else "",
+            ),
+        ),
+        facts={
+            "records": counts.n,
+            "sensitive_values": counts.m,
+            "solver": solution.solver,
+            "status": solution.status,
+            "setting": [{"size": s, "number": b} for s, b in sizes],
+            "loss": solution.loss,
+            "bound": solution.bound,
+            "gap": solution.gap,
+            "msbs": setting.msbs,
+            "seconds": solution.seconds,
+            "values": [
+                {"value": v, "count": int(counts.counts[i]), "threshold": text(thresholds.fractions[i])}
+                for i, v in enumerate(counts.values)
+            ],
+        },
+        choice=choice,
     )
 
 

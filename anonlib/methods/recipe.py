@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from anonlib.engine.statistics import SensitiveStatistics
 from anonlib.release.manifest import GuaranteePart, RowsPart, SolverPart
 
 Stage = Callable[[str, Any], Any]
@@ -19,7 +18,10 @@ Say = Callable[[str], None]
 class Draft:
     """A publication that nobody has seen yet.
 
-    tables : {name: DataFrame}, staged; roles : {table: {column: role}}
+    tables     : {name: DataFrame}, staged; roles : {table: {column: role}}
+    records    : the table that has one row per published record (and per dummy)
+    partitions : how many partitions the input had, for the manifest's splits
+    evidence   : {name: DataFrame} for the audit alone, staged outside the release; as sensitive as the original
     """
 
     layout: str
@@ -29,4 +31,31 @@ class Draft:
     rows: RowsPart
     solver: SolverPart
     utility: dict[str, float]
-    statistics: SensitiveStatistics
+    partitions: int
+    records: str
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A small table to read: `rows` hold as many texts as there are `columns`; `more` says what was left out."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    more: str = ""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a run would choose, and why it may.
+
+    words  : the promise; summary : the choice in a sentence; grids : the choice in tables
+    facts  : the same as plain values, for JSON
+    choice : the solver's own answer, for notebooks
+    """
+
+    words: str
+    summary: str
+    grids: tuple[Grid, ...]
+    facts: Mapping[str, Any]
+    choice: Any = None

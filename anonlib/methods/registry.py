@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from anonlib.methods import bucketize
 from anonlib.methods.baselines import anatomy
-from anonlib.methods.recipe import Draft
-from anonlib.privacy.buckets import BucketSolution
-from anonlib.privacy.counts import SensitiveCounts
-from anonlib.privacy.f_privacy import Thresholds
-from anonlib.spec.methods import Anatomy, Bucketize, Method
+from anonlib.methods.recipe import Draft, Explanation
+from anonlib.spec.method import Method
+from anonlib.spec.methods import Anatomy, Bucketize
 
 RECIPES: dict[type[Method], Callable[..., Draft]] = {Bucketize: bucketize.bucketize, Anatomy: anatomy.anatomy}
-CHOICES: dict[type[Method], Callable[[SensitiveCounts, Any], tuple[Thresholds, BucketSolution]]] = {
-    Bucketize: bucketize.choose_buckets,
-    Anatomy: anatomy.choose_buckets,
-}
-"""The driver-side half alone, for `explain`."""
+"""(microdata, parameters, key, stage, say) -> the staged tables."""
+EXPLANATIONS: dict[type[Method], Callable[..., Explanation]] = {Bucketize: bucketize.explain, Anatomy: anatomy.explain}
+"""(microdata, parameters, say) -> what the recipe would choose: statistics and the driver's half alone, nothing is written."""

@@ -26,22 +26,32 @@ class MethodPart(_Part):
 
 
 class ValuePart(_Part):
-    """One sensitive value: its share of the table, what was asked, what the audit found (exact text: "3/20", "0.15")."""
+    """One sensitive value: its share of the table, what was asked, what the audit found (exact text: "3/20", "0.15").
+
+    threshold : None when the model sets no bound per value
+    """
 
     value: str | None
     count: int
-    threshold: str
+    threshold: str | None = None
     achieved: str | None = None
 
 
 class GuaranteePart(_Part):
-    """What nobody can infer, in words and in numbers."""
+    """What nobody can infer, in words and in numbers.
+
+    asked, achieved : the model's own numbers, e.g. {"t": "0.35"}, as exact text; `achieved` is what the audit found
+    also            : the same for further sensitive columns
+    """
 
     model: str
     words: str
     sensitive: str
     sensitive_type: str
     values: list[ValuePart]
+    asked: dict[str, str] = {}
+    achieved: dict[str, str] = {}
+    also: list[GuaranteePart] = []
 
 
 class RowsPart(_Part):
@@ -61,15 +71,22 @@ class SizePart(_Part):
 
 
 class SolverPart(_Part):
-    """What was chosen and what is proven about it."""
+    """What was chosen and what is proven about it.
+
+    unit        : what `setting` counts by size, e.g. "buckets"
+    loss, bound : the objective reached and the least that any choice can reach, where one is proven; gap is their relative distance
+    details     : the method's own numbers
+    """
 
     name: str
     status: str
     setting: list[SizePart]
-    loss: int
-    bound: int
-    gap: float
+    unit: str = "buckets"
+    loss: int | float | None = None
+    bound: int | float | None = None
+    gap: float | None = None
     seconds: float
+    details: dict[str, Any] = {}
 
 
 class CheckPart(_Part):
@@ -115,7 +132,7 @@ class Manifest(_Part):
     format_version: int = FORMAT_VERSION
     anonlib_version: str
     spark_version: str
-    layout: Literal["bucketized"]
+    layout: Literal["bucketized", "generalized", "perturbed"]
     method: MethodPart
     guarantee: GuaranteePart
     missing: dict[str, str]

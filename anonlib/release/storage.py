@@ -75,13 +75,13 @@ def begin(where: Place) -> None:
         _write(system, f"{inside}/{STAGING_MARK}", b"")
 
 
-def publish(where: Place, manifest_text: str, tables: Iterable[str]) -> None:
-    """Write the manifest and make the release visible, in one step.
+def publish(where: Place, manifest_text: str | None, tables: Iterable[str]) -> None:
+    """Write the manifest and make the release visible, in one step. Without a manifest (evidence) the folder stays its owner's alone.
 
     Raises SpecError when another run was faster, AnonlibError when the staging area holds anything but `tables`: a working copy
     that could not be removed may have columns that nobody may see.
     """
-    data = manifest_text.encode("utf-8")
+    data = None if manifest_text is None else manifest_text.encode("utf-8")
     strangers = _staged(where) - {*tables, STAGING_MARK}
     if strangers:
         raise AnonlibError(
@@ -90,10 +90,11 @@ def publish(where: Place, manifest_text: str, tables: Iterable[str]) -> None:
         )
     if _is_local(where.path):
         staging, target = Path(where.staging), _local(where.path)
-        (staging / FILE_NAME).write_bytes(data)
-        umask = os.umask(0)
-        os.umask(umask)
-        staging.chmod(0o777 & ~umask)
+        if data is not None:
+            (staging / FILE_NAME).write_bytes(data)
+            umask = os.umask(0)
+            os.umask(umask)
+            staging.chmod(0o777 & ~umask)
         try:
             staging.rename(target)  # atomic; refused when the target is a folder with anything in it
         except OSError:
@@ -104,13 +105,15 @@ def publish(where: Place, manifest_text: str, tables: Iterable[str]) -> None:
         target = _remote(where.path)[1]
         if names := _names(system, target):
             raise SpecError(_taken(where.path, FILE_NAME in names))
-        _write(system, f"{inside}/{FILE_NAME}", data)
+        if data is not None:
+            _write(system, f"{inside}/{FILE_NAME}", data)
         if system.get_file_info(target).type == fs.FileType.Directory:
             system.delete_dir(target)  # an empty folder there would swallow the release instead of becoming it
         system.move(inside, target)
         return
     system.delete_file(f"{inside}/{STAGING_MARK}")
-    _write(system, f"{inside}/{FILE_NAME}", data)
+    if data is not None:
+        _write(system, f"{inside}/{FILE_NAME}", data)
 
 
 def _staged(where: Place) -> set[str]:
@@ -137,6 +140,12 @@ def remove(where: Place, name: str) -> None:
     system, inside = _remote(where.staging)
     with suppress(FileNotFoundError):
         system.delete_dir(f"{inside}/{name}")
+
+
+def clear(where: Place, keep: Iterable[str]) -> None:
+    """Remove every working folder from the staging area but those named in `keep`."""
+    for name in sorted(_staged(where) - {*keep, STAGING_MARK}):
+        remove(where, name)
 
 
 def leftovers(where: Place) -> list[str]:

@@ -2,7 +2,8 @@
 
 from anonlib.spec.keys import resolve_key
 from anonlib.spec.load import load_spec, parse_spec
-from anonlib.spec.methods import METHODS, Anatomy, Bucketize, Method, PrivacyWanted
+from anonlib.spec.method import Method
+from anonlib.spec.methods import METHODS, Anatomy, Bucketize, PrivacyWanted
 from anonlib.spec.release import Column, Columns, Input, Missing, Output, QuasiIdentifier, ReleaseSpec
 
 __all__ = [

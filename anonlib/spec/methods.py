@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
+from anonlib.spec.method import Method
 from anonlib.spec.part import (
     Fault,
     Faults,
@@ -93,13 +94,8 @@ class PrivacyWanted(Part):
         return self
 
 
-class Method(Part):
-    """What every method's parameters share. `name` is its key in the spec; `sensitive_columns` how many it can protect."""
-
-    name: ClassVar[str]
-    sensitive_columns: ClassVar[int] = 1
-    leaves_evidence: ClassVar[bool] = False
-    """Whether the method has something to write at output.evidence."""
+BUCKETIZED = ("bucket_id", "count")
+"""Columns that the bucketized layout adds."""
 
 
 class Bucketize(Method):
@@ -114,6 +110,7 @@ class Bucketize(Method):
     """
 
     name: ClassVar[str] = "bucketize"
+    reserved: ClassVar[tuple[str, ...]] = BUCKETIZED
 
     privacy: PrivacyWanted = Field(description="what nobody may infer, e.g. {theta: 8, offset: 0.02}")
     solver: Literal["optimal", "multi_size", "two_size"] = "optimal"
@@ -152,6 +149,7 @@ class Anatomy(Method):
     """Anatomy (the baseline): buckets of l or l + 1 records with distinct sensitive values."""
 
     name: ClassVar[str] = "anatomy"
+    reserved: ClassVar[tuple[str, ...]] = BUCKETIZED
 
     l: Annotated[int, whole(at_least=2)] = Field(  # noqa: E741
         description="how many distinct sensitive values a bucket has at least, e.g. l: 10"

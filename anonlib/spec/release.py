@@ -14,11 +14,9 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 from anonlib.errors import SpecError
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.spec.keys import read_key_reference
-from anonlib.spec.methods import Method, read_method
+from anonlib.spec.method import Method
+from anonlib.spec.methods import read_method
 from anonlib.spec.part import Fault, Faults, Part, Text, fault, read_text, shown
-
-RESERVED = ("bucket_id", "count")
-"""Columns that the published tables add; no published column of the input may have such a name."""
 
 ColumnType = Literal["numeric", "categorical"]
 Handling = Literal["keep", "drop", "error"]
@@ -108,19 +106,27 @@ def read_hierarchy_file(given: Any, info: ValidationInfo) -> Hierarchy | None:
         raise fault(str(error)) from None
 
 
-class QuasiIdentifier(Column):
-    """A column that an adversary may know of a person. `hierarchy` is a CSV path in the spec, parsed here."""
+class ColumnWithHierarchy(Column):
+    """A column whose values may stand under a generalization hierarchy: a CSV path in the spec, parsed here."""
 
     hierarchy: Annotated[Hierarchy | None, BeforeValidator(read_hierarchy_file)] = None
 
     @model_validator(mode="after")
-    def _hierarchy_of_categories(self) -> QuasiIdentifier:
+    def _hierarchy_of_categories(self) -> ColumnWithHierarchy:
         if self.hierarchy is not None and self.type == "numeric":
             raise fault(
                 "a numeric column is generalized to ranges and has no hierarchy; leave it out, or write type: categorical",
                 at="hierarchy",
             )
         return self
+
+
+class QuasiIdentifier(ColumnWithHierarchy):
+    """A column that an adversary may know of a person."""
+
+
+class Sensitive(ColumnWithHierarchy):
+    """A column that nobody may infer of a person. Its hierarchy says which values are close, for the methods that ask."""
 
 
 def _listed_columns(given: Any) -> list[Any]:
@@ -157,7 +163,7 @@ class Columns(Part):
     quasi_identifiers: Annotated[tuple[QuasiIdentifier, ...], BeforeValidator(_listed_columns)] = Field(
         description="the columns an adversary may know, e.g. [{name: age, type: numeric}, country]"
     )
-    sensitive: Annotated[tuple[Column, ...], BeforeValidator(_one_or_more)] = Field(
+    sensitive: Annotated[tuple[Sensitive, ...], BeforeValidator(_one_or_more)] = Field(
         description="the column nobody may infer, e.g. {name: occupation, type: categorical}"
     )
     identifiers: Names = ()
@@ -175,13 +181,6 @@ class Columns(Part):
                     (
                         role,
                         f"{name!r} is already named under {earlier_role}{same}; name each column once, in its one role",
-                    )
-                )
-            elif role != "identifiers" and name.lower() in RESERVED:
-                faults.append(
-                    (
-                        role,
-                        f"{name!r} is a column that the release adds itself; rename it in the input (a view will do)",
                     )
                 )
             seen[name.lower()] = (role, name)
@@ -255,6 +254,20 @@ class ReleaseSpec(Part):
         if len(names) > method.sensitive_columns:
             few = f"{method.name} protects {method.sensitive_columns} sensitive column, and {len(names)} are named ({', '.join(names)})"
             faults.append(("columns.sensitive", f"{few}; keep one, and withhold the others as identifiers"))
+        faults += [
+            (
+                f"columns.{role}",
+                f"{name!r} is a column that the release adds itself; rename it in the input (a view will do)",
+            )
+            for role, name in self.columns.roles()
+            if role != "identifiers" and name.lower() in method.reserved
+        ]
+        if not method.reads_hierarchy:
+            faults += [
+                ("columns.sensitive", f"{method.name} makes no use of the hierarchy of {column.name!r}; leave it out")
+                for column in self.columns.sensitive
+                if column.hierarchy is not None
+            ]
         if self.output is not None:
             if self.output.evidence is not None and not method.leaves_evidence:
                 faults.append(

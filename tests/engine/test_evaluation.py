@@ -10,7 +10,8 @@ import pytest
 
 from anonlib.engine.run_kernel import partial_sums
 from anonlib.errors import SpecError
-from anonlib.evaluation.utility import RelativeErrors, estimates, evaluate, msbs, true_counts
+from anonlib.evaluation.bucketized import estimates, evaluate, msbs, true_counts
+from anonlib.evaluation.evaluation import RelativeErrors
 from anonlib.evaluation.workloads import domains, in_workload
 from anonlib.release.bucketized_count import count
 from tests.planted import QIS, people, planted
@@ -48,7 +49,7 @@ def test_all_queries_at_once_against_one_at_a_time_and_by_hand(release):
 @pytest.mark.spark
 def test_evaluate_reports_what_was_measured(release):
     found = evaluate(release.tables, release.manifest, release.original, queries=200, selectivity=0.05, seed=3)
-    assert found.msbs == pytest.approx(12 * 81 / 119)
+    assert found.measures["msbs"] == pytest.approx(12 * 81 / 119)
     expected = RelativeErrors.of(found.actual, found.estimated)
     assert found.errors == expected
     assert found.errors.queries == 200 == sum(e.queries for e in found.by_dimensions.values())

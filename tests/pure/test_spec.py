@@ -18,7 +18,6 @@ from anonlib.errors import SpecError
 from anonlib.exact import text
 from anonlib.release.bucketized import RESERVED as LAYOUT_COLUMNS
 from anonlib.spec import Anatomy, Bucketize, load_spec, parse_spec, resolve_key
-from anonlib.spec.release import RESERVED
 
 WHOLE = """
 input:    {path: data/census.parquet, format: parquet}
@@ -147,7 +146,7 @@ def test_what_is_public_has_neither_paths_nor_key_nor_identifiers(tmp_path: Path
 
 
 def test_the_reserved_names_are_those_of_the_layout() -> None:
-    assert set(RESERVED) == set(LAYOUT_COLUMNS)
+    assert set(Bucketize.reserved) == set(Anatomy.reserved) == set(LAYOUT_COLUMNS)
 
 
 FAULTS = {

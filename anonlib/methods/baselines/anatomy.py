@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.statistics import sensitive_statistics
-from anonlib.methods.bucketize import publish_buckets
-from anonlib.methods.recipe import Draft, Say, Stage
+from anonlib.methods.bucketize import BucketChoice, explained_buckets, publish_buckets
+from anonlib.methods.recipe import Draft, Explanation, Say, Stage
 from anonlib.privacy.buckets import BucketSolution
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy, Thresholds
@@ -30,3 +30,11 @@ def anatomy(table: Microdata, wanted: Anatomy, key: bytes, stage: Stage, say: Sa
     thresholds, solution = choose_buckets(statistics.counts, wanted)
     say(f"anatomy: {solution.setting}; loss {solution.loss:,}")
     return publish_buckets(table, statistics, thresholds, solution, 0, False, key, stage, say)
+
+
+def explain(table: Microdata, wanted: Anatomy, say: Say) -> Explanation:
+    """What `anatomy` would choose: one scan for the counts, then the driver alone."""
+    say("counting the sensitive values")
+    counts = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse).counts
+    thresholds, solution = choose_buckets(counts, wanted)
+    return explained_buckets(table.sensitive, BucketChoice(counts, thresholds, solution))

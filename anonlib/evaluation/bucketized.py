@@ -3,76 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from anonlib.engine.relational import DataFrame, aggregate, one_row, select
 from anonlib.engine.run_kernel import partial_sums
 from anonlib.errors import SpecError
+from anonlib.evaluation.evaluation import Evaluation, Numbers, RelativeErrors
 from anonlib.evaluation.workloads import Workload, domains, in_workload
 from anonlib.queries.batch import BucketEstimates, Masks, TrueCounts
 from anonlib.release.bucketized import BUCKET_ID, COUNT, QIT, ST
 from anonlib.release.manifest import Manifest
 from anonlib.sql import quoted
 
-Numbers = npt.NDArray[np.float64]
 ROWS_PER_TASK = 25_000
 MAX_TASKS = 2_000
-
-
-@dataclass(frozen=True)
-class RelativeErrors:
-    """|act - est| / act over the queries with act > 0, as shares (0.05 is 5 %); nan when there is none.
-
-    `dropped` queries have act = 0, for which no relative error exists.
-    """
-
-    queries: int
-    dropped: int
-    average: float
-    median: float
-
-    @staticmethod
-    def of(actual: Numbers, estimated: Numbers) -> RelativeErrors:
-        """From (Q,) true counts and (Q,) estimates."""
-        kept = actual > 0
-        errors = np.abs(actual[kept] - estimated[kept]) / actual[kept]
-        average, median = (float(f(errors)) if len(errors) else float("nan") for f in (np.mean, np.median))
-        return RelativeErrors(len(actual), int((~kept).sum()), average, median)
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """What `evaluate` measured.
-
-    msbs          : mean squared bucket size, sum of (|g| - 1)^2 over |T| - 1
-    errors        : of all queries; `by_dimensions` of those with d quasi-identifiers
-    actual, estimated : (Q,) in the order of `workload.queries`
-    """
-
-    msbs: float
-    errors: RelativeErrors
-    by_dimensions: dict[int, RelativeErrors]
-    workload: Workload
-    actual: Numbers
-    estimated: Numbers
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers for JSON: the results, and how the workload was drawn (not the queries, see `Workload.to_json`)."""
-        return {
-            "msbs": self.msbs,
-            "workload": {
-                "kind": self.workload.kind,
-                "seed": self.workload.seed,
-                "selectivity": self.workload.selectivity,
-                "queries": len(self.workload.queries),
-            },
-            "relative_error": asdict(self.errors),
-            "relative_error_by_dimensions": {str(d): asdict(e) for d, e in self.by_dimensions.items()},
-        }
 
 
 def evaluate(
@@ -106,11 +51,11 @@ def evaluate(
     actual = true_counts(original, workload, manifest.rows.published)
     estimated = estimates(tables, workload, manifest.rows.published)
     d = np.array([query.dimensions(sensitive) for query in workload.queries])
-    by_dimensions = {int(k): RelativeErrors.of(actual[d == k], estimated[d == k]) for k in np.unique(d)}
     return Evaluation(
-        msbs=msbs(tables[QIT]),
+        measures={"msbs": msbs(tables[QIT])},
         errors=RelativeErrors.of(actual, estimated),
-        by_dimensions=by_dimensions,
+        by_group=RelativeErrors.by(d, actual, estimated),
+        grouped_by="quasi-identifiers in the query",
         workload=workload,
         actual=actual,
         estimated=estimated,

@@ -1,0 +1,1 @@
+"""The notebook's verbs. Each builds the same ReleaseSpec that YAML builds: two doors, one corridor."""

@@ -1,0 +1,83 @@
+"""Generalized bucketization and its baseline, from a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from anonlib.api.publish import Column, columns_given, publish
+from anonlib.engine.relational import DataFrame
+from anonlib.exact import text
+from anonlib.privacy.f_privacy import FPrivacy
+from anonlib.release.opened import Release
+
+
+def bucketize(
+    df: DataFrame,
+    *,
+    quasi_identifiers: Sequence[Column],
+    sensitive: Column,
+    privacy: FPrivacy | Mapping[str, Any],
+    identifiers: Sequence[str] = (),
+    other: Sequence[str] = (),
+    missing: Mapping[str, str] | None = None,
+    solver: str = "optimal",
+    max_bucket_size: int = 50,
+    time_limit: float | None = None,
+    fake_values: int = 0,
+    avoid_negative_associations: bool = False,
+    output: str | None = None,
+    key: str | None = None,
+    audit: str = "gate",
+) -> Release:
+    """Publish `df` by generalized bucketization under F'-privacy and return the opened release.
+
+    privacy : FPrivacy.linear(theta=8, offset="0.02"), FPrivacy.l_diversity(10), ..., or the mapping that YAML would have
+    output  : where the release goes; a new temporary folder of the driver when None (give a shared path on a cluster)
+    key     : "env:NAME" or "file:PATH" of the release key; a fresh one, never stored, when None
+
+    Raises SpecError, Unsatisfiable or AuditRefused; then nothing is published. Two scans of `df` (one more pass writes it out first
+    when its plan may not repeat itself); no shuffle of its rows, unless they are sorted or grouped by something that goes with `sensitive`.
+    """
+    method: dict[str, Any] = {
+        "privacy": _privacy(privacy),
+        "solver": solver,
+        "max_bucket_size": max_bucket_size,
+        "fake_values": fake_values,
+        "avoid_negative_associations": avoid_negative_associations,
+    }
+    if time_limit is not None:
+        method["time_limit"] = time_limit
+    columns = columns_given(quasi_identifiers, sensitive, identifiers, other)
+    return publish(df, {"bucketize": method}, columns, missing, output, key, audit)
+
+
+def anatomy(
+    df: DataFrame,
+    *,
+    quasi_identifiers: Sequence[Column],
+    sensitive: Column,
+    l: int,  # noqa: E741  (the field's name)
+    identifiers: Sequence[str] = (),
+    other: Sequence[str] = (),
+    missing: Mapping[str, str] | None = None,
+    output: str | None = None,
+    key: str | None = None,
+    audit: str = "gate",
+) -> Release:
+    """Publish `df` by Anatomy, the baseline: buckets of l or l + 1 records with distinct sensitive values. Otherwise as `bucketize`."""
+    columns = columns_given(quasi_identifiers, sensitive, identifiers, other)
+    return publish(df, {"anatomy": {"l": l}}, columns, missing, output, key, audit)
+
+
+def _privacy(privacy: FPrivacy | Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(privacy, FPrivacy):
+        return privacy
+    stated: dict[str, Any] = {}
+    if privacy.theta is not None:
+        stated |= {"theta": text(privacy.theta), "offset": text(privacy.offset)}
+    if privacy.default is not None:
+        stated["default"] = text(privacy.default)
+    if privacy.own:
+        stated["thresholds"] = {value: text(share) for value, share in privacy.own.items()}
+    return stated

@@ -1,0 +1,48 @@
+"""What every publishing verb shares: its arguments become the spec that YAML would have been."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from anonlib import workflow
+from anonlib.engine.relational import DataFrame
+from anonlib.release.opened import Release
+from anonlib.spec.load import parse_spec
+
+Column = str | Mapping[str, Any]
+
+
+def columns_given(
+    quasi_identifiers: Sequence[Column], sensitive: Column, identifiers: Sequence[str], other: Sequence[str]
+) -> dict[str, Any]:
+    return {
+        "quasi_identifiers": list(quasi_identifiers),
+        "sensitive": sensitive,
+        "identifiers": list(identifiers),
+        "other": list(other),
+    }
+
+
+def publish(
+    df: DataFrame,
+    method: dict[str, Any],
+    columns: Mapping[str, Any],
+    missing: Mapping[str, str] | None,
+    output: str | None,
+    key: str | None,
+    audit: str,
+) -> Release:
+    given: dict[str, Any] = {
+        "columns": columns,
+        "method": method,
+        "output": {"path": output or tempfile.mkdtemp(prefix="anonlib-")},
+        "audit": audit,
+    }
+    if missing is not None:
+        given["missing"] = dict(missing)
+    if key is not None:
+        given["random"] = {"key": key}
+    spec = parse_spec(given, given_frame=True)
+    return workflow.run(spec, df.sparkSession, df)

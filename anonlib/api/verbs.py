@@ -1,0 +1,54 @@
+"""Opening, running from a spec, explaining, evaluating and auditing, from a notebook."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from anonlib import workflow
+from anonlib.audit.verdict import Verdict
+from anonlib.engine.relational import DataFrame
+from anonlib.engine.session import SparkSession, session
+from anonlib.evaluation.evaluation import Evaluation
+from anonlib.methods.recipe import Explanation
+from anonlib.release import opened
+from anonlib.release.opened import Release
+from anonlib.spec.load import load_spec
+from anonlib.spec.release import ReleaseSpec
+
+
+def open_release(path: str, spark: SparkSession | None = None) -> Release:
+    """The release at `path`, in `spark` or in the active (else an embedded) session."""
+    return opened.open_release(spark or session(), path)
+
+
+def run(spec: ReleaseSpec | str | Path, spark: SparkSession | None = None, df: DataFrame | None = None) -> Release:
+    """Make, audit and publish the release that a spec (or its YAML file) asks for."""
+    return workflow.run(_spec(spec), spark or session(), df)
+
+
+def explain(
+    spec: ReleaseSpec | str | Path, spark: SparkSession | None = None, df: DataFrame | None = None
+) -> Explanation:
+    """What `run` would choose, from the statistics alone; nothing is written."""
+    return workflow.explain(_spec(spec), spark or session(), df)
+
+
+def evaluate(
+    release: Release, original: DataFrame, queries: int = 5_000, selectivity: float = 0.01, seed: int = 0
+) -> Evaluation:
+    """The mean squared bucket size of `release`, and the relative error of `queries` count queries
+    of about `selectivity` against `original`.
+
+    Queries are conjunctions of A IN (values) over random quasi-identifiers and the sensitive attribute, drawn from `seed`. A constant
+    number of Spark jobs, whatever the number of queries.
+    """
+    return workflow.evaluate(release, original, queries, selectivity, seed)
+
+
+def audit_release(release: Release, original: DataFrame | None = None) -> Verdict:
+    """Check `release` from its published tables alone or, with `original`, against the table it was made from."""
+    return workflow.audit(release, original)
+
+
+def _spec(spec: ReleaseSpec | str | Path) -> ReleaseSpec:
+    return spec if isinstance(spec, ReleaseSpec) else load_spec(spec)
