@@ -28,16 +28,12 @@ import numpy as np
 import numpy.typing as npt
 
 from anonlib.errors import SpecError
-from anonlib.exact import floor_times, text
+from anonlib.exact import text
 from anonlib.hierarchy import Hierarchy
+from anonlib.privacy.earth_mover import EarthMover
 
 IntArray = npt.NDArray[np.int64]
 Kind = Literal["ordered", "hierarchical", "flat"]
-
-CELLS = 4_000_000
-"""Counts held at once while distances are computed: 32 MB."""
-SAFE = 1 << 62
-"""Sums below this stay in int64; larger ones are computed with Python's integers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,11 +103,11 @@ class GroundDistance:
         return Fraction(int(run.sum() if self.kind == "ordered" else run.max()), self.height)
 
     @cached_property
-    def runs(self) -> tuple[IntArray, IntArray, IntArray, int]:
-        """(first, last, weight, unit): EMD = sum of weight |P(S) - Q(S)| / unit over the runs S = first..last of positions."""
+    def mover(self) -> EarthMover:
+        """The earth mover's distance over positions."""
         if self.kind == "ordered":
             last = np.arange(self.m - 1, dtype=np.int64)
-            return np.zeros_like(last), last, self.gaps, self.height
+            return EarthMover(np.zeros_like(last), last, self.gaps, self.height)
         weights: dict[tuple[int, int], int] = {}
         steps = [*sorted(set(self.gaps.tolist()), reverse=True), 0]
         for upper, lower in itertools.pairwise(steps):
@@ -120,7 +116,7 @@ class GroundDistance:
             for run in zip([0, *(cuts + 1).tolist()], [*cuts.tolist(), self.m - 1], strict=True):
                 weights[run] = weights.get(run, 0) + upper - lower
         table = np.array([(*run, weight) for run, weight in weights.items()], dtype=np.int64).reshape(-1, 3)
-        return table[:, 0], table[:, 1], table[:, 2], 2 * self.height
+        return EarthMover(table[:, 0], table[:, 1], table[:, 2], 2 * self.height)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,42 +139,19 @@ class TCloseness:
         """Records of the table."""
         return int(self.table.sum())
 
-    @cached_property
-    def _of_table(self) -> IntArray:
-        """(runs,) int64: records of the table in each run of values."""
-        first, last, _, _ = self.distance.runs
-        total = np.concatenate([[0], np.cumsum(self.table[self.distance.order])])
-        return cast(IntArray, total[last + 1] - total[first])
-
     def work(self, groups: npt.ArrayLike) -> npt.NDArray[Any]:
         """EMD of each group, times unit * n * its size: an integer.
 
         groups : (G, m) integers, how many records of each value (by code) each group holds. Returns (G,) int64, or Python integers
-        where n, m and the groups are so large that 64 bits might not do. O(G m) time, O(m) memory beyond `groups`.
+        where n, m and the groups are so large that 64 bits might not do. O(G m) time.
         """
         groups = np.atleast_2d(np.asarray(groups, dtype=np.int64))
-        step = max(1, CELLS // max(1, 2 * self.distance.m))
-        parts = [self._work(groups[start : start + step]) for start in range(0, len(groups), step)]
-        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
-
-    def _work(self, groups: IntArray) -> npt.NDArray[Any]:
-        first, last, weight, unit = self.distance.runs
-        sizes = groups.sum(axis=1)
-        total = np.zeros((len(groups), self.distance.m + 1), dtype=np.int64)
-        np.cumsum(groups[:, self.distance.order], axis=1, out=total[:, 1:])
-        held = total[:, last + 1] - total[:, first]
-        if unit * self.n * int(sizes.max(initial=0)) < SAFE:
-            return cast("npt.NDArray[Any]", np.abs(held * self.n - self._of_table * sizes[:, None]) @ weight)
-        exact = abs(held.astype(object) * self.n - self._of_table.astype(object) * sizes.astype(object)[:, None])
-        return cast("npt.NDArray[Any]", (exact * weight.astype(object)).sum(axis=1))
+        order = self.distance.order
+        return self.distance.mover.work(self.table[order], groups[:, order])
 
     def allowed(self, sizes: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The most `work` a t-close group of each size may have, (G,), floor(t * unit * n * size) exactly."""
-        distinct, place = np.unique(np.asarray(sizes, dtype=np.int64), return_inverse=True)
-        unit = self.distance.runs[3]
-        limits = [floor_times(self.t, unit * self.n * size) for size in distinct.tolist()]
-        fits = max(limits, default=0) < SAFE
-        return np.array(limits, dtype=np.int64 if fits else object)[place]
+        """The most `work` a t-close group of each size may have, (G,), exactly."""
+        return self.distance.mover.allowed(self.t, self.n, sizes)
 
     def close(self, groups: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Which groups are t-close, (G,) bool; an empty group is not. `groups` as in `work`."""
@@ -189,7 +162,7 @@ class TCloseness:
     def emd(self, groups: npt.ArrayLike) -> list[Fraction]:
         """The distance of each group from the table, exactly. `groups` as in `work`; none may be empty."""
         groups = np.atleast_2d(np.asarray(groups, dtype=np.int64))
-        scale = self.distance.runs[3] * self.n
+        scale = self.distance.mover.unit * self.n
         sizes = groups.sum(axis=1).tolist()
         return [Fraction(int(w), scale * size) for w, size in zip(self.work(groups).tolist(), sizes, strict=True)]
 

@@ -1,0 +1,192 @@
+"""SABRE's second phase: how many records every equivalence class takes from every bucket.
+
+The whole table is a class; a class is halved, bucket by bucket, while both halves stay within t by D + U <= t (Theorem 4) and keep k
+records (function ECSize). The left half rounds up. Written with the path's bits as a number R, a node at depth L holds
+floor((N_i + R) / 2^L) of bucket i, so a level has at most b + 1 different nodes: the tree is kept as those, with two links each, and is
+never listed. D is an exact earth mover's distance in closed form (`BucketPartition.mover`), computed once per different node.
+
+Cost, on the driver: O(b log n) nodes of b numbers, whatever the number of classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from anonlib.errors import Unsatisfiable
+from anonlib.privacy.t_closeness import TCloseness
+from anonlib.solvers.sabre_buckets import BucketPartition, bucketize, greedy_path
+
+IntArray = npt.NDArray[np.int64]
+
+GROWTH = 1.1
+"""Buckets of the next partition that `choose` tries, over those of the last."""
+GIVE_UP = 0.25
+"""`choose` ends its search at a partition with fewer classes than this share of the best."""
+
+
+@dataclass(frozen=True, eq=False)
+class EcSizeTree:
+    """The tree of class sizes, equal nodes kept once; node 0 is the root. Links point to later nodes.
+
+    counts      : (nodes, b) int64, records from each bucket
+    left, right : (nodes,) int64, the halves of a node, or -1 in a leaf
+    """
+
+    counts: IntArray
+    left: IntArray
+    right: IntArray
+
+    @cached_property
+    def classes(self) -> list[int]:
+        """How many leaves stand below each node: the equivalence classes it becomes."""
+        return self._summed([1] * len(self.counts), self.left < 0)
+
+    def _summed(self, own: list[int], stops: npt.NDArray[np.bool_]) -> list[int]:
+        """For each node, the sum of `own` over the first stopping nodes at or below it. Links point forward, so one pass back does."""
+        found = list(own)
+        for node in range(len(found) - 1, -1, -1):
+            if not stops[node]:
+                found[node] = found[self.left[node]] + found[self.right[node]]
+        return found
+
+    def leaves(self, node: int = 0) -> Iterator[int]:
+        """The leaves below a node from left to right, one number a class. Iterative; as long as the classes below."""
+        stack = [node]
+        while stack:
+            here = stack.pop()
+            if self.left[here] < 0:
+                yield here
+            else:
+                stack += [int(self.right[here]), int(self.left[here])]
+
+    def size_histogram(self) -> dict[int, int]:
+        """{size of a class: how many classes have it}, without listing the classes."""
+        times = [0] * len(self.counts)
+        times[0] = 1
+        found: dict[int, int] = {}
+        for node, size in enumerate(self.counts.sum(axis=1).tolist()):
+            if self.left[node] < 0:
+                found[size] = found.get(size, 0) + times[node]
+            else:
+                times[self.left[node]] += times[node]
+                times[self.right[node]] += times[node]
+        return dict(sorted(found.items()))
+
+
+def ec_sizes(closeness: TCloseness, buckets: BucketPartition, k: int = 1) -> EcSizeTree:
+    """The tree of class sizes. Raises Unsatisfiable when the table has fewer than k records. Level by level, nothing recurses."""
+    n = closeness.n
+    if n < k:
+        raise Unsatisfiable(
+            f"k: {k} records cannot share their quasi-identifiers in a table of {n:,}; at most k: {n} can be kept"
+        )
+    mover, budget = buckets.mover, closeness.t - buckets.bound
+    rows: list[IntArray] = [buckets.sizes]
+    number: dict[bytes, int] = {buckets.sizes.tobytes(): 0}
+    links: dict[int, tuple[int, int]] = {}
+    level = [0]
+    while level and budget >= 0:
+        parents = np.stack([rows[node] for node in level])
+        larger = (parents + 1) // 2
+        halves = np.stack([larger, parents - larger], axis=1)  # (nodes of the level, 2, b)
+        sizes = halves.sum(axis=2)
+        work = mover.work(buckets.sizes, halves.reshape(-1, buckets.b)).reshape(-1, 2)
+        within = (work <= mover.allowed(budget, n, sizes.ravel()).reshape(-1, 2)).astype(bool) & (sizes >= k)
+        following: list[int] = []
+        for node, pair, allowed in zip(level, halves, within.all(axis=1).tolist(), strict=True):
+            if not allowed:
+                continue
+            ends = []
+            for half in pair:
+                if half.tobytes() not in number:
+                    number[half.tobytes()] = len(rows)
+                    following.append(len(rows))
+                    rows.append(half)
+                ends.append(number[half.tobytes()])
+            links[node] = (ends[0], ends[1])
+        level = following
+    return _ordered(np.stack(rows), links)
+
+
+def _ordered(counts: IntArray, links: dict[int, tuple[int, int]]) -> EcSizeTree:
+    """The tree with its nodes by falling size: a half is smaller than the whole, so links then point to later nodes."""
+    order = np.argsort(-counts.sum(axis=1), kind="stable")
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    left, right = np.full(len(order), -1, dtype=np.int64), np.full(len(order), -1, dtype=np.int64)
+    for node, (one, other) in links.items():
+        left[place[node]], right[place[node]] = place[one], place[other]
+    return EcSizeTree(counts[order], left, right)
+
+
+def choose(closeness: TCloseness, k: int = 1, refine: bool = False) -> tuple[BucketPartition, EcSizeTree]:
+    """Buckets and class sizes: SABRE's own, or with `refine` those with the most classes along the greedy path of buckets.
+
+    SABRE stops at the first U < t, which may leave almost nothing of t for D and so very large classes; further splits move the
+    budget from U to D. One tree for each partition tried: their numbers of buckets grow by a tenth at least, until classes become few.
+    """
+    best = bucketize(closeness)
+    tree = ec_sizes(closeness, best, k)
+    if not refine:
+        return best, tree
+    tried = best.b
+    for partition in greedy_path(closeness):
+        if partition.bound >= closeness.t or partition.b <= tried or (partition.b < tried * GROWTH and partition.bound):
+            continue
+        tried = partition.b
+        other = ec_sizes(closeness, partition, k)
+        if other.classes[0] > tree.classes[0]:
+            best, tree = partition, other
+        elif other.classes[0] < tree.classes[0] * GIVE_UP:
+            break
+    return best, tree
+
+
+@dataclass(frozen=True, eq=False)
+class Partitions:
+    """The EC-size tree cut off at subtrees of at most `size` records (or at leaves): what one task works on.
+
+    Partition numbers run from left to right. A record is known by its bucket and its rank in the bucket's order; it goes to the
+    partition whose share of the bucket covers that rank.
+    """
+
+    tree: EcSizeTree
+    size: int
+
+    @cached_property
+    def _stops(self) -> npt.NDArray[np.bool_]:
+        return cast("npt.NDArray[np.bool_]", (self.tree.left < 0) | (self.tree.counts.sum(axis=1) <= self.size))
+
+    @cached_property
+    def _below(self) -> IntArray:
+        """(nodes,) how many partitions stand at or below each node."""
+        return np.array(self.tree._summed([1] * len(self._stops), self._stops), dtype=np.int64)
+
+    @property
+    def number(self) -> int:
+        """How many partitions there are."""
+        return int(self._below[0])
+
+    def locate(self, bucket: IntArray, rank: IntArray) -> tuple[IntArray, IntArray]:
+        """(partition, node of the tree) of each record, both (N,) int64, given bucket (N,) and rank within it (N,) int64.
+
+        A walk down the tree for all records at once: O(N log(n / size)).
+        """
+        node = np.zeros(len(bucket), dtype=np.int64)
+        partition, rank = np.zeros(len(bucket), dtype=np.int64), np.array(rank, dtype=np.int64)
+        going = np.flatnonzero(~self._stops[node])
+        while going.size:
+            here = node[going]
+            taken = self.tree.counts[self.tree.left[here], bucket[going]]
+            right = rank[going] >= taken
+            rank[going] -= np.where(right, taken, 0)
+            partition[going] += np.where(right, self._below[self.tree.left[here]], 0)
+            node[going] = np.where(right, self.tree.right[here], self.tree.left[here])
+            going = going[~self._stops[node[going]]]
+        return partition, node
