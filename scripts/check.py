@@ -1,5 +1,7 @@
 """Run the checks, show what each says, and end with a summary: what ran, how long it took, what failed. Standard library only.
 
+The two test runs go side by side.
+
 .venv/bin/python scripts/check.py lint     style, types, import contracts
 .venv/bin/python scripts/check.py all      these, all tests on the newest Spark, and the engine's tests on Spark 3.5
 """
@@ -11,6 +13,8 @@ import subprocess
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,13 +46,29 @@ TESTS = (
         ("python", "-m", "pytest", "-m", "spark and not slow", "tests/engine", "tests/contract"),
     ),
 )
-GROUPS = {"lint": LINT, "all": (*LINT, *TESTS)}
+GROUPS = {"lint": (LINT, ()), "all": (LINT, TESTS)}
+"""name: (steps one after the other, steps side by side): one Spark session leaves half of two cores idle."""
 
 
 def main() -> int:
     """Run a group to its end, whatever fails on the way; 0 when all of it passed."""
-    group = GROUPS[sys.argv[1]]
-    outcomes = [(step, *run(step, f"{number}/{len(group)}")) for number, step in enumerate(group, 1)]
+    one_by_one, side_by_side = GROUPS[sys.argv[1]]
+    number = len(one_by_one) + len(side_by_side)
+    outcomes = []
+    for place, step in enumerate(one_by_one, 1):
+        print(f"\n[{place}/{number}] {step.title}: {' '.join(step.command)}", flush=True)
+        outcomes.append((step, *run(step, show)))
+    with ThreadPoolExecutor(max(1, len(side_by_side))) as pool:
+        running = []
+        for place, step in enumerate(side_by_side, len(one_by_one) + 1):
+            # the first is shown as it runs, the others when they are done: two streams at once cannot be read
+            later: list[str] = []
+            print(f"\n[{place}/{number}] {step.title}: {' '.join(step.command)}", flush=True)
+            running.append((step, later, pool.submit(run, step, later.append if running else show)))
+        for place, (step, later, outcome) in enumerate(running, len(one_by_one) + 1):
+            outcomes.append((step, *outcome.result()))
+            if later:
+                print(f"\n[{place}/{number}] {step.title}\n{''.join(later)}", end="", flush=True)
     print("\nSummary")
     for step, passed, seconds, last in outcomes:
         print(f"  {'passed' if passed else 'FAILED'}  {step.title:34} {seconds:6.0f} s   {last}")
@@ -57,9 +77,13 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def run(step: Step, place: str) -> tuple[bool, float, str]:
-    """(passed, seconds, the last line it printed); its output is shown as it comes."""
-    print(f"\n[{place}] {step.title}: {' '.join(step.command)}", flush=True)
+def show(line: str) -> None:
+    """Pass a line on as it comes."""
+    print(line, end="", flush=True)
+
+
+def run(step: Step, tell: Callable[[str], None]) -> tuple[bool, float, str]:
+    """(passed, seconds, the last line it printed); every line of output is told as it comes."""
     started = time.monotonic()
     last: deque[str] = deque(maxlen=1)
     program, *arguments = step.command
@@ -73,7 +97,7 @@ def run(step: Step, place: str) -> tuple[bool, float, str]:
         errors="replace",
     )
     for line in running.stdout or ():
-        print(line, end="", flush=True)
+        tell(line)
         if line.strip():
             last.append(line.strip().strip("= "))
     return running.wait() == 0, time.monotonic() - started, "".join(last)[:90]
