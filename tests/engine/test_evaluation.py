@@ -52,8 +52,8 @@ def test_evaluate_reports_what_was_measured(release):
     assert found.measures["msbs"] == pytest.approx(12 * 81 / 119)
     expected = RelativeErrors.of(found.actual, found.estimated)
     assert found.errors == expected
-    assert found.errors.queries == 200 == sum(e.queries for e in found.by_dimensions.values())
-    assert set(found.by_dimensions) == {1, 2, 3}
+    assert found.errors.queries == 200 == sum(e.queries for e in found.by_group.values())
+    assert set(found.by_group) == {1, 2, 3}
     report = json.loads(json.dumps(found.to_dict()))
     assert report["workload"] == {"kind": "in", "seed": 3, "selectivity": 0.05, "queries": 200}
     assert report["relative_error"]["average"] == pytest.approx(found.errors.average)
