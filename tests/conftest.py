@@ -18,7 +18,9 @@ def spark(tmp_path_factory):
             "spark.driver.memory": "3g",
             "spark.sql.shuffle.partitions": "4",
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-            "spark.driver.extraJavaOptions": f"-Dderby.system.home={tmp_path_factory.mktemp('derby')}",
+            # queries over a handful of rows end before the second compiler and a parallel collector pay for themselves
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+            f"-Dderby.system.home={tmp_path_factory.mktemp('derby')}",
         },
     )
     made.sparkContext.setLogLevel("ERROR")
