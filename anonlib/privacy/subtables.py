@@ -1,0 +1,91 @@
+"""How many records of which values each sub-table takes, and how its values are perturbed: from the solver to kernel and layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from anonlib.privacy.counts import Int64Array
+from anonlib.privacy.rho_privacy import amplification, posterior, retention, unchanged
+
+
+@dataclass(frozen=True)
+class SubTable:
+    """T_i, described by counts.
+
+    codes  : (m_i,) int64, ascending: which values of one `SensitiveCounts` it has, its domain SA_i
+    counts : (m_i,) int64, each >= 1: how many records of each
+    rho1   : the largest share of a protected value; gamma : of its perturbation, exact, above 1
+    """
+
+    codes: Int64Array
+    counts: Int64Array
+    rho1: Fraction
+    gamma: Fraction
+
+    @staticmethod
+    def of(codes: Int64Array, counts: Int64Array, protected: npt.NDArray[np.bool_], rho2: Fraction) -> SubTable:
+        """With the largest gamma that keeps `rho2`. `protected` is over all values. Raises ValueError when none keeps it, or when no
+        value of it is protected."""
+        order = np.argsort(codes)
+        codes, counts = np.asarray(codes, dtype=np.int64)[order], np.asarray(counts, dtype=np.int64)[order]
+        guarded = counts[protected[codes]]
+        if not guarded.size:
+            raise ValueError("a sub-table without a protected value has no largest gamma")
+        rho1 = Fraction(int(guarded.max()), int(counts.sum()))
+        return SubTable(codes, counts, rho1, amplification(rho1, rho2))
+
+    @property
+    def size(self) -> int:
+        """|T_i|, records."""
+        return int(self.counts.sum())
+
+    @property
+    def domain_size(self) -> int:
+        """m_i, values."""
+        return len(self.codes)
+
+    @property
+    def retention(self) -> Fraction:
+        """p_i, equation (4)."""
+        return retention(self.domain_size, self.gamma)
+
+    @property
+    def unchanged(self) -> Fraction:
+        """p_i + q_i, the diagonal of equation (5)."""
+        return unchanged(self.domain_size, self.gamma)
+
+    @property
+    def posterior(self) -> Fraction:
+        """The largest belief in a protected value after the release."""
+        return posterior(self.rho1, self.gamma)
+
+
+@dataclass(frozen=True)
+class SubTables:
+    """All sub-tables of a release, numbered 0, 1, ...; over them every value's counts add up to its records in the table."""
+
+    tables: tuple[SubTable, ...]
+
+    def __iter__(self) -> Iterator[SubTable]:
+        return iter(self.tables)
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def __getitem__(self, i: int) -> SubTable:
+        return self.tables[i]
+
+    @property
+    def records(self) -> int:
+        """|T|."""
+        return sum(t.size for t in self.tables)
+
+    @property
+    def mean_retention(self) -> float:
+        """Average over records of p_i: the share of records that are not replaced."""
+        return sum(t.size * float(t.retention) for t in self.tables) / self.records
