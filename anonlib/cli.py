@@ -154,6 +154,7 @@ def evaluate(
     queries: Annotated[int, typer.Option(help="How many count queries.")] = 5_000,
     selectivity: Annotated[float, typer.Option(help="Expected share of the records that a query counts.")] = 0.01,
     seed: Annotated[int, typer.Option(help="Seed of the workload.")] = 0,
+    attacks: Annotated[bool, typer.Option("--attacks", help="Measure what an adversary gains as well.")] = False,
     save: Annotated[Path | None, typer.Option(help="Write the queries with their answers to this JSON file.")] = None,
     as_json: Json = False,
     master: Master = None,
@@ -164,7 +165,7 @@ def evaluate(
         spark = _session(master, remote, say)
         release = open_release(spark, path)
         say(f"answering {queries:,} count queries on the original and on the release")
-        found = workflow.evaluate(release, _table(spark, original, format), queries, selectivity, seed)
+        found = workflow.evaluate(release, _table(spark, original, format), queries, selectivity, seed, attacks)
     if save is not None:
         _save(save, found)
     if as_json:

@@ -86,9 +86,15 @@ def audit(release: Release, original: DataFrame | None = None) -> Verdict:
 
 
 def evaluate(
-    release: Release, original: DataFrame, queries: int = 5_000, selectivity: float = 0.01, seed: int = 0
+    release: Release,
+    original: DataFrame,
+    queries: int = 5_000,
+    selectivity: float = 0.01,
+    seed: int = 0,
+    attacks: bool = False,
 ) -> Evaluation:
-    """What a release is worth beside the table it was made from: bucket sizes, and the relative error of a workload of count queries."""
+    """What a release is worth beside the table it was made from: its measures, the relative error of a workload of count queries and,
+    with `attacks`, what an adversary gains from it."""
     if queries < 1:
         raise SpecError(f"queries: {queries} is not a number of queries; ask for at least 1")
     if not 0 < selectivity <= 1:
@@ -96,7 +102,7 @@ def evaluate(
     rows = _after_policy(original, release.manifest)
     with run_settings(release.spark), explained(f"evaluating {release.path}"):
         return EVALUATIONS[release.manifest.layout](
-            release.tables, release.manifest, rows, queries=queries, selectivity=selectivity, seed=seed
+            release.tables, release.manifest, rows, queries=queries, selectivity=selectivity, seed=seed, attacks=attacks
         )
 
 

@@ -34,7 +34,12 @@ def explain(
 
 
 def evaluate(
-    release: Release, original: DataFrame, queries: int = 5_000, selectivity: float = 0.01, seed: int = 0
+    release: Release,
+    original: DataFrame,
+    queries: int = 5_000,
+    selectivity: float = 0.01,
+    seed: int = 0,
+    attacks: bool = False,
 ) -> Evaluation:
     """The mean squared bucket size of `release`, and the relative error of `queries` count queries
     of about `selectivity` against `original`.
@@ -42,7 +47,7 @@ def evaluate(
     Queries are conjunctions of A IN (values) over random quasi-identifiers and the sensitive attribute, drawn from `seed`. A constant
     number of Spark jobs, whatever the number of queries.
     """
-    return workflow.evaluate(release, original, queries, selectivity, seed)
+    return workflow.evaluate(release, original, queries, selectivity, seed, attacks)
 
 
 def audit_release(release: Release, original: DataFrame | None = None) -> Verdict:

@@ -29,6 +29,11 @@ class Attack:
     guarantee: float | None
     detail: Mapping[str, float] = field(default_factory=dict)
 
+    def to_dict(self) -> dict[str, float]:
+        """Its figures by name; no guarantee, no entry."""
+        promised = {} if self.guarantee is None else {"guarantee": self.guarantee}
+        return {"accuracy": self.accuracy, "prior": self.prior, **promised, **self.detail}
+
 
 @dataclass(frozen=True)
 class Corruption:

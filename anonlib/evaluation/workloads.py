@@ -15,6 +15,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,14 @@ def domains(original: DataFrame, attributes: Sequence[str]) -> dict[str, tuple[s
     return found
 
 
+def in_width(size: int, selectivity: Fraction, d: int) -> int:
+    """b = ceil(|A| s^(1/(d+1))), exactly: the least b with (b / |A|)^(d+1) >= s. (In doubles, 1000 * 0.001^(1/3) is above 100.)"""
+    b = max(1, min(size, math.ceil(size * float(selectivity) ** (1 / (d + 1))) + 1))
+    while b > 1 and Fraction(b - 1, size) ** (d + 1) >= selectivity:
+        b -= 1
+    return b
+
+
 def in_workload(
     domains: Mapping[str, Sequence[str]],
     sensitive: str,
@@ -125,7 +134,7 @@ def in_workload(
         raise SpecError(
             f"dimensions {dimensions}: there are {len(attributes)} quasi-identifiers, so 1 to {len(attributes)}"
         )
-    draw = np.random.default_rng(seed)
+    draw, exact_share = np.random.default_rng(seed), Fraction(str(selectivity))
     drawn = []
     for _ in range(queries):
         d = dimensions or int(draw.integers(1, len(attributes) + 1))
@@ -133,7 +142,7 @@ def in_workload(
         accepted = {}
         for attribute in [*chosen, sensitive]:
             size = len(domains[attribute])
-            b = min(size, math.ceil(size * selectivity ** (1 / (d + 1))))
+            b = in_width(size, exact_share, d)
             accepted[attribute] = tuple(sorted(int(c) for c in draw.choice(size, size=b, replace=False)))
         drawn.append(Query(accepted))
     kept = {a: tuple(domains[a]) for a in [*attributes, sensitive]}

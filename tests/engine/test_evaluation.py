@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from anonlib.engine.run_kernel import partial_sums
 from anonlib.errors import SpecError
+from anonlib.evaluation.attacks import corruption
 from anonlib.evaluation.bucketized import estimates, evaluate, msbs, true_counts
 from anonlib.evaluation.evaluation import RelativeErrors
 from anonlib.evaluation.workloads import domains, in_workload
@@ -60,6 +62,23 @@ def test_evaluate_reports_what_was_measured(release):
     again = evaluate(release.tables, release.manifest, release.original, queries=200, selectivity=0.05, seed=3)
     assert again.workload == found.workload
     assert again.estimated == pytest.approx(found.estimated)
+
+
+@pytest.mark.spark
+def test_the_attacks_on_a_release_are_those_on_its_table_in_memory(release):
+    found = evaluate(release.tables, release.manifest, release.original, queries=5, seed=3, attacks=True).attacks
+    rows = sorted((r["bucket_id"], r["count"]) for r in release.st.collect())
+    bucket, count = np.array(rows).T
+    values = [v.count for v in release.manifest.guarantee.values]
+    prior, most = (
+        max(values) / sum(values),
+        max(float(Fraction(v.threshold)) for v in release.manifest.guarantee.values),
+    )
+    for q, name in [(0, "bucket"), (1, "corruption, 1 known"), (4, "corruption, 4 known")]:
+        by_hand = corruption(bucket, count, 0, q, prior, most, seed=3)
+        assert found[name] == pytest.approx(by_hand.to_dict())
+    assert found["bucket"]["accuracy"] <= found["bucket"]["guarantee"] == most
+    assert found["corruption, 4 known"]["accuracy"] > found["bucket"]["accuracy"]
 
 
 @pytest.mark.spark

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
 
 from anonlib.errors import SpecError
-from anonlib.evaluation.workloads import Workload, in_workload
+from anonlib.evaluation.workloads import Workload, in_width, in_workload
 
 DOMAINS = {
     "age": [str(i) for i in range(77)],
@@ -15,6 +16,16 @@ DOMAINS = {
     "country": [str(i) for i in range(83)],
     "job": [str(i) for i in range(50)],
 }
+
+
+def test_widths_are_exact():
+    assert in_width(1000, Fraction("0.001"), 2) == 100  # 1000 * 0.001 ** (1 / 3) is above 100 in doubles
+    assert [in_width(size, Fraction(1, 100), 1) for size in (1, 2, 10, 11, 100)] == [1, 1, 1, 2, 10]
+    for size in (1, 7, 83, 4096):
+        for d in (1, 2, 7):
+            b = in_width(size, Fraction("0.01"), d)
+            assert Fraction(b, size) ** (d + 1) >= Fraction(1, 100)
+            assert b == 1 or Fraction(b - 1, size) ** (d + 1) < Fraction(1, 100)
 
 
 def test_sizes_follow_from_the_selectivity_and_attributes_from_chance():
