@@ -15,7 +15,7 @@ import csv
 import io
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -39,6 +39,7 @@ class Hierarchy:
     first     : (k,) int64, first leaf under each node
     last      : (k,) int64, last leaf under each node, inclusive
     ancestors : (L, levels) int64, `ancestors[leaf, h]` is the node that stands for the leaf at level h
+    source    : the path it was read from, for messages; not compared
     """
 
     labels: tuple[str, ...]
@@ -47,6 +48,7 @@ class Hierarchy:
     first: IntArray
     last: IntArray
     ancestors: IntArray
+    source: str = field(default="", repr=False)
     _leaf_of: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -78,6 +80,11 @@ class Hierarchy:
     def root(self) -> int:
         """The node above all others."""
         return int(self.ancestors[0, -1])
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """The file's rows again, in leaf order: leaf, ..., root."""
+        return [[self.labels[node] for node in leaf] for leaf in self.ancestors]
 
     def positions(self, values: Iterable[str]) -> IntArray:
         """The leaf of each value, (n,) int64. Raises SpecError naming the first values that are no leaves."""
@@ -119,7 +126,7 @@ def read_hierarchy(path: str | Path) -> Hierarchy:
     except UnicodeDecodeError:
         raise SpecError(f"{path}: the hierarchy is not UTF-8 text; save it as UTF-8") from None
     try:
-        return parse_hierarchy(text)
+        return replace(parse_hierarchy(text), source=str(path))
     except SpecError as error:
         raise SpecError(f"{path}: {error}") from None
 

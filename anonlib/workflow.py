@@ -169,6 +169,7 @@ def _manifest(spec: ReleaseSpec, spark: SparkSession, draft: Draft) -> Manifest:
             for name, frame in draft.tables.items()
         },
         splits=SplitsPart(partitions=draft.partitions, settings=split_settings(spark)),
+        quasi_identifiers=list(draft.quasi_identifiers),
     )
 
 
@@ -218,6 +219,7 @@ def _after_policy(original: DataFrame, manifest: Manifest) -> DataFrame:
     """The rows of the original that the release's missing-value policy published."""
     policy, types = manifest.missing, tables.types(original)
     roles = {column.name: column.role for part in manifest.tables.values() for column in part.columns}
+    roles |= {part.name: "quasi_identifier" for part in manifest.quasi_identifiers}
     asked = {"quasi_identifier": policy["quasi_identifiers"], "sensitive": policy["sensitive"]}
     dropped = [
         is_missing(name, types[name]) for name, role in roles.items() if asked.get(role) == "drop" and name in types

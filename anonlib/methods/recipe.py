@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from anonlib.release.manifest import GuaranteePart, RowsPart, SolverPart
+from anonlib.release.manifest import GuaranteePart, QuasiIdentifierPart, RowsPart, SolverPart
 
 Stage = Callable[[str, Any], Any]
 """(table name, DataFrame) -> the same table, written to the staging area and read back."""
@@ -22,6 +22,7 @@ class Draft:
     records    : the table that has one row per published record (and per dummy)
     partitions : how many partitions the input had, for the manifest's splits
     evidence   : {name: DataFrame} for the audit alone, staged outside the release; as sensitive as the original
+    quasi_identifiers : of a generalized layout, see `anonlib.release.generalized.parts`
     """
 
     layout: str
@@ -34,6 +35,7 @@ class Draft:
     partitions: int
     records: str
     evidence: dict[str, Any] = field(default_factory=dict)
+    quasi_identifiers: tuple[QuasiIdentifierPart, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -109,6 +109,25 @@ class ColumnPart(_Part):
     role: str
 
 
+class QuasiIdentifierPart(_Part):
+    """A generalized quasi-identifier: its domain, over the input after the missing-value policy.
+
+    type      : the Spark type of its values
+    low, high : of a numeric one, the ends of its domain as codes (see `anonlib.engine.numeric_codes`): whole numbers, or floats that
+                read back exactly
+    values    : of a categorical one without hierarchy, its values in the order of their codes; None is a missing value
+    hierarchy : else the rows of its hierarchy (leaf, ..., root) in leaf order, the order of the codes
+    """
+
+    name: str
+    kind: Literal["numeric", "categorical"]
+    type: str
+    low: str | None = None
+    high: str | None = None
+    values: list[str | None] = []
+    hierarchy: list[list[str]] = []
+
+
 class TablePart(_Part):
     """A table of the release: `path` is relative to the release; `checksum` is over its rows in any order."""
 
@@ -127,7 +146,7 @@ class SplitsPart(_Part):
 
 
 class Manifest(_Part):
-    """The whole of `manifest.json`."""
+    """The whole of `manifest.json`. `quasi_identifiers` is filled by the generalized layout."""
 
     format_version: int = FORMAT_VERSION
     anonlib_version: str
@@ -142,6 +161,7 @@ class Manifest(_Part):
     audit: AuditPart
     tables: dict[str, TablePart]
     splits: SplitsPart
+    quasi_identifiers: list[QuasiIdentifierPart] = []
 
     def to_json(self) -> str:
         """Readable JSON text."""

@@ -14,6 +14,7 @@ class Method(Part):
     reserved          : columns that its tables add; no published column of the input may have such a name
     leaves_evidence   : whether it has something to write at output.evidence
     reads_hierarchy   : whether a hierarchy of the sensitive column means something to it
+    publishes_other   : whether its tables have a place where unchanged columns do no harm
     """
 
     name: ClassVar[str]
@@ -21,3 +22,4 @@ class Method(Part):
     reserved: ClassVar[tuple[str, ...]] = ()
     leaves_evidence: ClassVar[bool] = False
     reads_hierarchy: ClassVar[bool] = False
+    publishes_other: ClassVar[bool] = True

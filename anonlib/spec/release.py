@@ -262,6 +262,15 @@ class ReleaseSpec(Part):
             for role, name in self.columns.roles()
             if role != "identifiers" and name.lower() in method.reserved
         ]
+        if not method.publishes_other:
+            faults += [
+                (
+                    "columns.other",
+                    f"{name!r} would stand unchanged beside generalized columns, where it singles its person out; name it under "
+                    "quasi_identifiers, and it is generalized too, or under identifiers, and it is withheld",
+                )
+                for name in self.columns.other
+            ]
         if not method.reads_hierarchy:
             faults += [
                 ("columns.sensitive", f"{method.name} makes no use of the hierarchy of {column.name!r}; leave it out")

@@ -1,0 +1,115 @@
+"""The generalized layout: which columns stand in `microdata/`.
+
+microdata/  one row per published record, dummies among them:
+              per numeric quasi-identifier A      A_min, A_max   of A's own type, both inclusive
+              per categorical quasi-identifier A  A              array of A's own type: the values it may be, sorted, each once
+                                                  A_label        string, the lowest node above them, when A has a hierarchy
+              the sensitive columns, unchanged
+              ec_id                               bigint, methods with equivalence classes only: records of a class share one box
+
+What is not published: columns named under `other`. Beside the exact sensitive value of the same record, or beside a box that is meant to
+hide who it is, an unchanged value singles a person out as surely as a row number, whoever happens to know it. What may be published is
+a quasi-identifier, and is then generalized like the others; so methods of this layout set `Method.publishes_other = False`.
+
+A method fills its `Draft` so (codes and boxes: `anonlib.engine.quasi_identifiers`):
+
+    generalized.check_names(qi, {table.sensitive: spark_type}, classes=True)           # before any work
+    published = stage(MICRODATA, mixed(decode(...), partitions, by=EC_ID))
+    Draft(layout="generalized", tables={MICRODATA: published}, records=MICRODATA,
+          roles={MICRODATA: generalized.roles(qi, [table.sensitive], classes=True)},
+          quasi_identifiers=generalized.parts(qi), ...)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from anonlib.domains import CategoricalDomain
+from anonlib.engine.quasi_identifiers import QuasiIdentifier, QuasiIdentifiers
+from anonlib.errors import SpecError
+from anonlib.release.manifest import QuasiIdentifierPart
+
+MICRODATA = "microdata"
+EC_ID = "ec_id"
+RESERVED = (EC_ID,)
+"""What a spec can refuse by itself; names made from columns are checked by `check_names`."""
+
+
+def low_name(attribute: str) -> str:
+    """The column of an interval's lower end."""
+    return f"{attribute}_min"
+
+
+def high_name(attribute: str) -> str:
+    """The column of an interval's upper end."""
+    return f"{attribute}_max"
+
+
+def label_name(attribute: str) -> str:
+    """The column of a set's label."""
+    return f"{attribute}_label"
+
+
+def column_types(attribute: QuasiIdentifierPart) -> dict[str, str]:
+    """{published column: Spark type} of one quasi-identifier."""
+    if attribute.kind == "numeric":
+        return dict.fromkeys((low_name(attribute.name), high_name(attribute.name)), attribute.type)
+    label = {label_name(attribute.name): "string"} if attribute.hierarchy else {}
+    return {attribute.name: f"array<{attribute.type}>", **label}
+
+
+def layout(attributes: Sequence[QuasiIdentifierPart], sensitive: Mapping[str, str], classes: bool) -> dict[str, str]:
+    """{column of `microdata/`: Spark type}, in order."""
+    found: dict[str, str] = {}
+    for attribute in attributes:
+        found |= column_types(attribute)
+    return found | dict(sensitive) | ({EC_ID: "bigint"} if classes else {})
+
+
+def check_names(quasi_identifiers: QuasiIdentifiers, sensitive: Mapping[str, str], classes: bool) -> None:
+    """Raises SpecError when two published columns would have one name, as Spark compares names."""
+    of: dict[str, str] = {}
+    columns = [(name, part.name) for part in parts(quasi_identifiers) for name in column_types(part)]
+    columns += [(name, name) for name in (*sensitive, *([EC_ID] if classes else []))]
+    for published, source in columns:
+        other = of.setdefault(published.lower(), source)
+        if other != source:
+            raise SpecError(
+                f"columns: {source!r} and {other!r} would both be published as {published!r}; rename one of them in the input "
+                "(a view will do)"
+            )
+
+
+def roles(quasi_identifiers: QuasiIdentifiers, sensitive: Sequence[str], classes: bool) -> dict[str, str]:
+    """{column of `microdata/`: its role in the manifest}."""
+    found: dict[str, str] = {}
+    for part in parts(quasi_identifiers):
+        if part.kind == "numeric":
+            found |= {low_name(part.name): "quasi_identifier_min", high_name(part.name): "quasi_identifier_max"}
+        else:
+            found[part.name] = "quasi_identifier_set"
+            if part.hierarchy:
+                found[label_name(part.name)] = "quasi_identifier_label"
+    return found | dict.fromkeys(sensitive, "sensitive") | ({EC_ID: EC_ID} if classes else {})
+
+
+def parts(quasi_identifiers: QuasiIdentifiers) -> tuple[QuasiIdentifierPart, ...]:
+    """The quasi-identifiers as the manifest states them."""
+    return tuple(_part(column) for column in quasi_identifiers.columns)
+
+
+def _part(column: QuasiIdentifier) -> QuasiIdentifierPart:
+    domain = column.domain
+    if not isinstance(domain, CategoricalDomain):
+        return QuasiIdentifierPart(
+            name=column.name, kind="numeric", type=column.spark_type, low=_text(column.low), high=_text(column.high)
+        )
+    if domain.hierarchy is not None:
+        return QuasiIdentifierPart(
+            name=column.name, kind="categorical", type=column.spark_type, hierarchy=domain.hierarchy.rows
+        )
+    return QuasiIdentifierPart(name=column.name, kind="categorical", type=column.spark_type, values=list(domain.values))
+
+
+def _text(code: int | float | None) -> str:
+    return repr(code)
