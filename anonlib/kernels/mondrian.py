@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from anonlib.domains import CategoricalDomain, Domain, NumericDomain
+from anonlib.domains import Domain, NumericDomain, penalty_of_runs
 from anonlib.hierarchy import Hierarchy
 from anonlib.privacy.class_requirements import BoolArray, Requirement
 
@@ -139,10 +139,7 @@ class _Search:
 
     def _span(self, regions: _Regions, a: int) -> FloatArray:
         """The certainty penalty of each region in attribute a: its normalised span."""
-        domain, values, starts = self.domains[a], self.columns[a][regions.records], regions.bounds[:-1]
-        if isinstance(domain, NumericDomain):
-            return domain.penalty(np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts))
-        return domain.penalty(_distinct(regions, values, domain))
+        return penalty_of_runs(self.domains[a], self.columns[a][regions.records], regions.bounds)
 
     def _halves(self, regions: _Regions, a: int) -> tuple[_Regions, BoolArray]:
         """Cut every region in attribute a. Returns (the halves of those that may be cut so, which ones those are)."""
@@ -187,13 +184,6 @@ class _Search:
             counts = np.bincount(cells, minlength=part.count * self.m).reshape(part.count, self.m)
             found[some] = self.requirement.holds(counts.astype(np.int64, copy=False))
         return found
-
-
-def _distinct(regions: _Regions, values: Column, domain: CategoricalDomain) -> Int64Array:
-    """How many values occur in each region."""
-    seen = np.zeros(regions.count * domain.size, dtype=bool)
-    seen[regions.of() * domain.size + values.astype(np.int64)] = True
-    return np.asarray(seen.reshape(regions.count, domain.size).sum(axis=1), dtype=np.int64)
 
 
 def _child(tree: Hierarchy, leaf: Int64Array, above: Int64Array) -> Int64Array:

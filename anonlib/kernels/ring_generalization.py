@@ -75,7 +75,7 @@ def rings(curve: npt.ArrayLike, sensitive: Int64Array, l: int) -> Rings:  # noqa
 
 
 def _eligible_runs(values: list[int], l: int) -> list[tuple[int, int]]:  # noqa: E741
-    """Consecutive runs, each as short as it can be and eligible: no value more often than size / l. The last ones are merged until they are."""
+    """Consecutive runs, each as short as it can be and eligible: no value more often than size / l. Leftovers join those before."""
     held: dict[int, int] = defaultdict(int)
     bounds, most = [0], 0
     for at, value in enumerate(values):
