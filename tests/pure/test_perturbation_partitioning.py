@@ -1,0 +1,237 @@
+"""Perturbation Partitioning against its definitions, and its dynamic program against every way to merge neighbours."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from anonlib.errors import SpecError, Unsatisfiable
+from anonlib.privacy.counts import SensitiveCounts
+from anonlib.privacy.rho_privacy import RhoPrivacy, below, confidence_factor, guarantee_words, posterior
+from anonlib.solvers import merge_search
+from anonlib.solvers.balancing import balance
+from anonlib.solvers.groups import Groups, Objective
+from anonlib.solvers.merging import merge_neighbours
+from anonlib.solvers.perturbation_partitioning import solve, solve_whole
+from anonlib.solvers.rearranging import rearrange
+from tests.oracles.adjacent_merges import best_runs, cost
+
+TABLES = 2_000
+
+
+def frequency_vectors(seed: int, tables: int, values: int = 40):
+    """Flat, skewed, tied and nearly one-sided count vectors."""
+    rng = np.random.default_rng(seed)
+    for _ in range(tables):
+        m = int(rng.integers(2, values))
+        kind = rng.integers(4)
+        if kind == 0:
+            counts = rng.integers(1, 30, m)
+        elif kind == 1:
+            counts = np.maximum(1, (rng.integers(5, 400) / np.arange(1, m + 1) ** rng.uniform(0.2, 1.8)).astype(int))
+        elif kind == 2:
+            counts = rng.choice([1, 2, 7], m)
+        else:
+            counts = np.r_[rng.integers(1, 200), rng.integers(1, 4, m - 1)]
+        yield rng, rng.permutation(counts).astype(np.int64)
+
+
+def dense(groups: Groups, m: int) -> np.ndarray:
+    table = np.zeros((len(groups), m), dtype=np.int64)
+    np.add.at(table, (groups.row, groups.codes), groups.counts)
+    return table
+
+
+def asked_of(rng, counts: np.ndarray, all_protected: bool) -> RhoPrivacy:
+    """A satisfiable wish: rho1 somewhere among the shares (or above all of them), rho2 above it, sometimes by a hair."""
+    n = int(counts.sum())
+    most = int(counts.max()) if all_protected else int(rng.choice(counts))
+    rho1 = Fraction(most, n)
+    rho2 = rho1 + (1 - rho1) * Fraction(int(rng.integers(1, 1000)), 1000) * rng.choice([1, Fraction(1, 10**6)])
+    return RhoPrivacy(None if all_protected else rho1, rho2)
+
+
+def test_initial_groups_are_balanced_and_conserve_records():
+    for rng, counts in frequency_vectors(1, TABLES):
+        m, n = len(counts), int(counts.sum())
+        groups = dense(balance(counts, np.ones(m, dtype=bool)), m)
+        factor = n // int(counts.max())
+        assert (groups.sum(axis=0) == counts).all()
+        assert (groups.max(axis=1) * factor <= groups.sum(axis=1)).all()  # lambda-balanced
+        assert (groups.sum(axis=1) > 0).all()
+        # appendix 10.7: values above a limit are spread over the groups of the others, in proportion
+        protected = counts <= rng.choice(counts)
+        spread = dense(balance(counts, protected), m)
+        alone = dense(balance(counts[protected], np.ones(int(protected.sum()), dtype=bool)), int(protected.sum()))
+        assert (spread.sum(axis=0) == counts).all()
+        assert (spread[:, protected] == alone).all()
+        others, size = int(counts[~protected].sum()), alone.sum(axis=1)
+        quota = size * others // size.sum()
+        assert (spread[:-1, ~protected].sum(axis=1) == quota[:-1]).all()
+
+
+def test_each_group_takes_as_many_records_as_it_can():
+    """Lemma 1 (iii): with one record more of each of its values the rest would not be balanced."""
+    for _, counts in frequency_vectors(2, 300):
+        m = len(counts)
+        factor = int(counts.sum()) // int(counts.max())
+        left = counts.copy()
+        for row in dense(balance(counts, np.ones(m, dtype=bool)), m)[:-1]:
+            taken = np.flatnonzero(row)
+            if len(taken) != factor:
+                continue  # h = 0: the rest
+            assert len(set(row[taken])) == 1
+            more = left.copy()
+            more[taken] -= row[taken] + 1
+            assert more.min() < 0 or more.max() * factor > more.sum()
+            left -= row
+
+
+def test_chosen_subtables_keep_the_promise():
+    for k, (rng, counts) in enumerate(frequency_vectors(3, TABLES, values=25)):
+        m = len(counts)
+        table = SensitiveCounts(tuple(range(m)), counts)
+        asked = asked_of(rng, counts, all_protected=bool(rng.integers(2)))
+        protected = asked.protected(table)
+        found = solve(table, asked, merging="neighbours" if k % 4 else "search")
+        total = np.zeros(m, dtype=np.int64)
+        for t in found.subtables:
+            total[t.codes] += t.counts
+            shares = [Fraction(int(c), t.size) for c, code in zip(t.counts, t.codes, strict=True) if protected[code]]
+            assert t.rho1 == max(shares) < asked.rho2
+            assert t.gamma > 1
+            assert posterior(t.rho1, t.gamma) == asked.rho2
+            assert all(posterior(share, t.gamma) <= asked.rho2 for share in shares)
+            if protected.all() and asked.rho2 * found.balance > 1:  # theorem 3
+                assert t.rho1 * found.balance <= 1
+        assert (total == counts).all()
+        assert found.bound <= found.neighbours <= found.whole * (1 + 1e-12)
+
+
+def test_dynamic_program_is_as_good_as_every_cut():
+    tried = merged = 0
+    for rng, counts in frequency_vectors(4, 4 * TABLES, values=10):
+        m = len(counts)
+        asked = asked_of(rng, counts, all_protected=bool(rng.integers(2)))
+        protected = asked.protected(SensitiveCounts(tuple(range(m)), counts))
+        groups = balance(counts, protected)
+        if len(groups) > 5:
+            continue
+        if tried == TABLES:
+            break
+        sequence = groups.permuted(rearrange(groups).tolist())
+        label = merge_neighbours(sequence, Objective(protected, asked.rho2))
+        assert (np.diff(label) >= 0).all()
+        assert (np.diff(label) <= 1).all()
+        assert label[0] == 0
+        rows = dense(sequence, m)
+        runs = [rows[label == k].sum(axis=0).tolist() for k in range(label[-1] + 1)]
+        reached = math.fsum(cost(run, protected.tolist(), asked.rho2) for run in runs)
+        assert reached == pytest.approx(best_runs(rows.tolist(), protected.tolist(), asked.rho2), rel=1e-9)
+        tried += 1
+        merged += len(runs) not in (1, len(sequence))
+    assert tried == TABLES
+    assert merged >= 30  # neither "all" nor "none" is always the answer
+
+
+def test_order_keeps_every_group_and_joins_what_shares_values():
+    for _, counts in frequency_vectors(5, 200):
+        groups = balance(counts, np.ones(len(counts), dtype=bool))
+        assert sorted(rearrange(groups).tolist()) == list(range(len(groups)))
+    # three chains of overlapping groups, dealt in turn: each chain comes out as a run, in its order
+    chains = [[(np.arange(3) + 2 * i + 100 * c, np.ones(3, dtype=np.int64)) for i in range(5)] for c in range(3)]
+    shuffled = Groups.of([chains[c][i] for i in (2, 0, 4, 1, 3) for c in range(3)])
+    runs = np.split(shuffled.codes[shuffled.start[rearrange(shuffled)]], 3)
+    for run in runs:
+        assert len(set(run // 100)) == 1
+        assert (np.diff(run) > 0).all() or (np.diff(run) < 0).all()
+
+
+def test_search_finds_what_neighbours_cannot():
+    """Groups 0, 2, 4 share all values, and so do 1, 3: no cut of the sequence brings them together."""
+    groups = Groups.of([(np.arange(6) + 6 * (j % 2), np.full(6, (6_000, 50)[j % 2])) for j in range(5)])
+    objective = Objective(np.ones(12, dtype=bool), Fraction(1, 4))
+    by_cuts = merge_neighbours(groups, objective)
+    label = merge_search.search(groups, objective, by_cuts)
+    assert label.tolist() == [0, 1, 0, 1, 0]
+    assert objective.of(groups.merged(label)).sum() < objective.of(groups.merged(by_cuts)).sum()
+
+
+def test_search_is_skipped_beyond_its_memory(monkeypatch):
+    counts = next(counts for _, counts in frequency_vectors(6, 50) if len(counts) > 20)
+    groups = balance(counts, np.ones(len(counts), dtype=bool))
+    start = np.zeros(len(groups), dtype=np.int64)
+    monkeypatch.setattr(merge_search, "MAX_CELLS", 0)
+    assert (
+        merge_search.search(groups, Objective(np.ones(len(counts), dtype=bool), Fraction(9, 10)), start) == start
+    ).all()
+
+
+def test_fifteen_thousand_values():
+    rng = np.random.default_rng(7)
+    weight = 1 / (np.arange(15_000) + 20)
+    counts = np.maximum(1, rng.multinomial(5_000_000, weight / weight.sum()))
+    found = solve(SensitiveCounts(tuple(range(15_000)), counts), RhoPrivacy.of("1/6"))
+    assert sum(t.size for t in found.subtables) == counts.sum()
+    assert found.bound <= found.neighbours < found.whole / 5
+
+
+def test_counts_of_ten_billion_records():
+    counts = np.array([4 * 10**9, 3 * 10**9, 2 * 10**9, 10**9, 1])
+    found = solve(SensitiveCounts(tuple("abcde"), counts), RhoPrivacy.of("0.41"))
+    assert found.subtables.records == counts.sum()
+    assert all(t.rho1 < Fraction(41, 100) for t in found.subtables)
+
+
+def test_exact_at_the_edge():
+    counts = SensitiveCounts(("a", "b", "c"), np.array([10**9, 10**9 - 1, 10**9]))
+    share = Fraction(10**9, counts.n)
+    assert (
+        len(solve(counts, RhoPrivacy(None, share + Fraction(1, 10**30))).subtables) == 1
+    )  # gamma - 1 is below any double
+    with pytest.raises(Unsatisfiable, match=f"any rho2 above {share} works"):
+        solve(counts, RhoPrivacy(None, share))
+    assert below([1, 1], [3, 3], Fraction(1, 3)).tolist() == [False, False]
+    assert below([10**18], [3 * 10**18 + 1], Fraction(1, 3)).tolist() == [True]
+
+
+def test_refusals_name_the_weakest_setting_that_works():
+    counts = SensitiveCounts(("flu", "HIV", "cold"), np.array([60, 10, 30]))
+    with pytest.raises(
+        Unsatisfiable, match=r"rho2: 0\.5 cannot be kept for 'flu' \(60\.00 %\).* any rho2 above 0\.6 works"
+    ):
+        solve(counts, RhoPrivacy.of("1/2"))
+    with pytest.raises(Unsatisfiable, match=r"rho1: .* at most 0\.05 .* the rarest, 'HIV', has 0\.1"):
+        solve(counts, RhoPrivacy.of("1/2", "0.05"))
+    assert solve(counts, RhoPrivacy.of("0.61")).subtables.records == 100
+    assert solve_whole(counts, RhoPrivacy.of("1/2", "0.3")).subtables[0].rho1 == Fraction(3, 10)
+    with pytest.raises(SpecError, match="rho1: 0.5 does not lie"):
+        RhoPrivacy.of("1/3", "1/2")
+    with pytest.raises(SpecError, match="rho2: 1 is no bound"):
+        RhoPrivacy.of(1)
+
+
+def test_words_of_the_guarantee():
+    counts = SensitiveCounts(("flu", "HIV", "cold"), np.array([60, 10, 30]))
+    every = RhoPrivacy.of("0.7")
+    words = guarantee_words("diagnosis", every, counts, every.protected(counts))
+    assert "can believe no value of diagnosis of that person with a probability above 0.7 (70.00 %)." in words
+    some = RhoPrivacy.of("0.5", "0.3")
+    words = guarantee_words("diagnosis", some, counts, some.protected(counts))
+    assert "none of the 2 protected values" in words
+    assert "Not protected is 'flu' (60.00 %), as each makes up more than 0.3 of the records." in words
+
+
+def test_bound_is_the_mean_of_equation_11():
+    counts = SensitiveCounts(tuple(range(6)), np.array([30, 20, 20, 10, 10, 10]))
+    delta = Fraction(1, 100)
+    found = solve(counts, RhoPrivacy.of("0.5"), delta)
+    a = 2 * math.sqrt(math.log(2 / 0.01))
+    assert confidence_factor(delta) == pytest.approx(a)
+    parts = [
+        t.size * a / math.sqrt(t.size) * float((t.domain_size - 1 + t.gamma) / (t.gamma - 1)) for t in found.subtables
+    ]
+    assert found.bound == pytest.approx(sum(parts) / 120 * 120 / counts.n)
