@@ -1,0 +1,229 @@
+"""Full-domain generalization: one level of detail per quasi-identifier for the whole table, the best that keeps the promise.
+
+Source: Li, Li and Venkatasubramanian, ICDE 2007 (tIncognito, Incognito with t-closeness), as a baseline of SABRE (section 6). The choices
+form a lattice. Every requirement that survives merging classes (all of ours do) is monotone on it: what keeps it at some levels keeps it at
+all higher ones, what breaks it there breaks it at all lower ones. So chains of untried choices are searched by bisection, and each answer
+settles a whole corner of the lattice. Of the lowest choices that keep the promise, the one with the smallest certainty penalty wins.
+
+Everything runs on the driver, on the distinct combinations of quasi-identifiers: bounded by whoever gathers them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from anonlib.domains import Domain, NumericDomain, generalized_certainty_penalty, penalty_of_runs
+from anonlib.errors import Unsatisfiable
+from anonlib.privacy.class_requirements import Requirement
+
+Int64Array = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+Column = npt.NDArray[np.int64] | FloatArray
+Node = tuple[int, ...]
+
+HALVINGS = 7
+"""A numeric attribute's levels: its values, then 2^7, 2^6, ..., 1 intervals of equal width."""
+MAX_NODES = 1 << 22
+CELLS = 1 << 22
+
+BROKEN, OPEN, KEPT = -1, 0, 1
+
+
+@dataclass(frozen=True)
+class Combinations:
+    """The distinct combinations of quasi-identifiers of a table, and the sensitive values of their records.
+
+    columns : d code columns of c combinations
+    of      : (cells,) int64, the combination of each cell
+    value   : (cells,) int64, its sensitive value in [0, m); count : (cells,) int64, its records
+    m       : sensitive values of the table
+    """
+
+    columns: tuple[Column, ...]
+    of: Int64Array
+    value: Int64Array
+    count: Int64Array
+    m: int
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Groups of values at every level: `groups[a][h]` holds the group of each combination's value of attribute a at level h.
+
+    Groups are numbers without a hole; the lowest level tells all values apart, the highest has one group.
+    """
+
+    groups: tuple[tuple[Int64Array, ...], ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many levels each attribute has."""
+        return tuple(len(levels) for levels in self.groups)
+
+    def classes(self, node: Node) -> Int64Array:
+        """(c,) int64: the class of each combination at the levels of `node`, numbered without a hole."""
+        key = np.zeros(len(self.groups[0][0]), dtype=np.int64)
+        for levels, height in zip(self.groups, node, strict=True):
+            groups = levels[height]
+            key = key * (int(groups.max()) + 1) + groups
+            if int(groups.max()):
+                key = np.unique(key, return_inverse=True)[1].astype(
+                    np.int64
+                )  # dense again, so that no product overflows
+        return key
+
+
+@dataclass(frozen=True)
+class Recoding:
+    """The chosen levels.
+
+    node : level of each attribute; classes : (c,) int64, the class of each combination; penalty : GCP of their tight boxes
+    checked, nodes : choices looked at, and choices there are
+    """
+
+    node: Node
+    classes: Int64Array
+    penalty: float
+    checked: int
+    nodes: int
+
+
+def lattice(combinations: Combinations, domains: Sequence[Domain]) -> Lattice:
+    """The levels of every attribute: a hierarchy's own; without one the values and "any"; halved intervals for a numeric attribute.
+
+    Levels that tell no fewer values apart than the one below are left out. Raises Unsatisfiable above `MAX_NODES` choices.
+    """
+    levels = tuple(
+        _distinct_levels(_levels(column, domain)) for column, domain in zip(combinations.columns, domains, strict=True)
+    )
+    found = Lattice(levels)
+    nodes = int(np.prod([float(size) for size in found.shape]))
+    if nodes > MAX_NODES:
+        raise Unsatisfiable(
+            f"full-domain recoding has {nodes:,} choices of levels for {len(domains)} quasi-identifiers, and {MAX_NODES:,} can be "
+            "searched; name fewer quasi-identifiers, or give hierarchies with fewer levels"
+        )
+    return found
+
+
+def search(combinations: Combinations, domains: Sequence[Domain], requirement: Requirement) -> Recoding:
+    """The recoding with the smallest certainty penalty among the lowest that keep `requirement`.
+
+    Raises Unsatisfiable when even one class of all records does not. Cost: about (lowest choices) x log(levels) checks, each a few
+    sorts of c combinations and, where classes are large enough, a table of classes x m counts in pieces.
+    """
+    tree = lattice(combinations, domains)
+    state = np.zeros(tree.shape, dtype=np.int8)
+    top = tuple(size - 1 for size in tree.shape)
+    checked = 0
+
+    def keeps(node: Node) -> bool:
+        nonlocal checked
+        checked += 1
+        good = _keeps(combinations, tree.classes(node), requirement)
+        corner = tuple(slice(h, None) if good else slice(None, h + 1) for h in node)
+        state[corner] = KEPT if good else BROKEN
+        return good
+
+    if not keeps(top):
+        raise Unsatisfiable("full-domain recoding: not even one class of all records keeps the promise; ask for less")
+    while (start := _lowest_open(state)) is not None:
+        chain = _chain(state, start)
+        low, high = 0, len(chain)  # chain[:low] is broken, chain[high:] kept
+        while low < high:
+            middle = (low + high) // 2
+            if keeps(chain[middle]):
+                high = middle
+            else:
+                low = middle + 1
+    best = min((_penalty(combinations, tree.classes(node), domains), sum(node), node) for node in _lowest_kept(state))
+    return Recoding(best[2], tree.classes(best[2]), best[0], checked, state.size)
+
+
+def _levels(column: Column, domain: Domain) -> list[Int64Array]:
+    if isinstance(domain, NumericDomain):
+        share = (column - domain.low) / domain.width
+        halved = [np.minimum((share * 2**h).astype(np.int64), 2**h - 1) for h in range(HALVINGS, -1, -1)]
+        return [column, *halved]
+    codes = column.astype(np.int64)
+    if domain.hierarchy is None:
+        return [codes, np.zeros_like(codes)]
+    return [domain.hierarchy.ancestors[codes, h] for h in range(domain.hierarchy.levels)]
+
+
+def _distinct_levels(levels: list[Int64Array]) -> tuple[Int64Array, ...]:
+    found: list[Int64Array] = []
+    for level in levels:
+        numbers = np.unique(level, return_inverse=True)[1].astype(np.int64)
+        if not found or numbers.max() < found[-1].max():
+            found.append(numbers)
+    return tuple(found)
+
+
+def _lowest_open(state: npt.NDArray[np.int8]) -> Node | None:
+    """An unsettled choice with nothing unsettled below it: the first in row-major order is one."""
+    flat = np.flatnonzero(state.ravel() == OPEN)
+    return tuple(int(h) for h in np.unravel_index(flat[0], state.shape)) if flat.size else None
+
+
+def _chain(state: npt.NDArray[np.int8], start: Node) -> list[Node]:
+    """A climb from `start` through unsettled choices, one level of one attribute at a time, evenly over the attributes."""
+    chain, node = [start], list(start)
+    while True:
+        ups = [
+            a
+            for a in range(len(node))
+            if node[a] + 1 < state.shape[a] and state[(*node[:a], node[a] + 1, *node[a + 1 :])] == OPEN
+        ]
+        if not ups:
+            return chain
+        node[min(ups, key=lambda a: (node[a] / (state.shape[a] - 1), a))] += 1
+        chain.append(tuple(node))
+
+
+def _lowest_kept(state: npt.NDArray[np.int8]) -> list[Node]:
+    """Choices that keep the promise while none a level below does."""
+    lowest = state == KEPT
+    for a in range(state.ndim):
+        below = np.roll(state, 1, axis=a) == KEPT
+        below[(slice(None),) * a + (0,)] = False
+        lowest &= ~below
+    return [tuple(int(h) for h in node) for node in np.argwhere(lowest)]
+
+
+def _keeps(combinations: Combinations, classes: Int64Array, requirement: Requirement) -> bool:
+    number = classes[combinations.of]
+    g, m = int(classes.max()) + 1, combinations.m
+    sizes = np.bincount(number, combinations.count, minlength=g)
+    if sizes.min() < requirement.smallest:
+        return False
+    order = np.argsort(number, kind="stable")
+    number, value, count = number[order], combinations.value[order], combinations.count[order]
+    step = max(1, CELLS // m)
+    for begin in range(0, g, step):
+        end = min(g, begin + step)
+        part = slice(*np.searchsorted(number, [begin, end]))
+        cells = (number[part] - begin) * m + value[part]
+        counts = np.zeros((end - begin) * m, dtype=np.int64)
+        np.add.at(counts, cells, count[part])
+        if not requirement.holds(counts.reshape(-1, m)).all():
+            return False
+    return True
+
+
+def _penalty(combinations: Combinations, classes: Int64Array, domains: Sequence[Domain]) -> float:
+    """GCP of the classes' tight boxes, weighted by records."""
+    order = np.argsort(classes, kind="stable")
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(classes))]).astype(np.int64)
+    records = np.bincount(classes[combinations.of], combinations.count)
+    weights = records / records.sum() * len(records)
+    return generalized_certainty_penalty(
+        [
+            penalty_of_runs(domain, column[order], bounds) * weights
+            for column, domain in zip(combinations.columns, domains, strict=True)
+        ]
+    )
