@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -22,7 +22,16 @@ from anonlib.evaluation.evaluation import Evaluation
 from anonlib.methods.recipe import Draft, Explanation, Say
 from anonlib.methods.registry import EXPLANATIONS, RECIPES
 from anonlib.release import storage
-from anonlib.release.manifest import AuditPart, CheckPart, ColumnPart, Manifest, MethodPart, SplitsPart, TablePart
+from anonlib.release.manifest import (
+    AuditPart,
+    CheckPart,
+    ColumnPart,
+    GuaranteePart,
+    Manifest,
+    MethodPart,
+    SplitsPart,
+    TablePart,
+)
 from anonlib.release.opened import Release
 from anonlib.spec.keys import resolve_key
 from anonlib.spec.release import ReleaseSpec
@@ -184,12 +193,12 @@ def _audited(manifest: Manifest, draft: Draft, table: Microdata, say: Say) -> Ma
     if mode == "gate" and not verdict.passed:
         raise AuditRefused(refusal(verdict))
     checks = [CheckPart(**asdict(check)) for check in verdict.checks] if mode != "off" else []
-    values = [
-        value.model_copy(update={"achieved": verdict.achieved.get(value.value)}) for value in manifest.guarantee.values
-    ]
+    guarantee = _achieved(manifest.guarantee, verdict.achieved, verdict.numbers)
+    also = [_achieved(part, *verdict.also.get(part.sensitive, ({}, {}))) for part in guarantee.also]
     return manifest.model_copy(
         update={
-            "guarantee": manifest.guarantee.model_copy(update={"values": values, "achieved": verdict.numbers}),
+            "guarantee": guarantee.model_copy(update={"also": also}),
+            "utility": manifest.utility | verdict.utility,
             "audit": AuditPart(mode=mode, passed=verdict.passed if mode != "off" else None, checks=checks),
             "tables": {
                 name: part.model_copy(update=asdict(verdict.tables[name])) if name in verdict.tables else part
@@ -197,6 +206,11 @@ def _audited(manifest: Manifest, draft: Draft, table: Microdata, say: Say) -> Ma
             },
         }
     )
+
+
+def _achieved(part: GuaranteePart, shares: Mapping[str | None, str], numbers: Mapping[str, str]) -> GuaranteePart:
+    values = [value.model_copy(update={"achieved": shares.get(value.value)}) for value in part.values]
+    return part.model_copy(update={"values": values, "achieved": dict(numbers)})
 
 
 def _all_there(draft: Draft, verdict: Verdict) -> None:

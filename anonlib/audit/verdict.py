@@ -37,12 +37,16 @@ class Verdict:
     achieved : sensitive value's text -> its largest share in any bucket, as exact text
     numbers  : what was found of the model's own numbers, e.g. {"t": "0.31"}, as exact text
     tables   : table name -> rows and checksum, for a manifest that is still to be written
+    utility  : what was measured of the release's worth, e.g. {"gcp": 0.026}, for the same
+    also     : what was found for further sensitive columns: column -> (achieved, numbers)
     """
 
     checks: tuple[Check, ...]
     achieved: dict[str | None, str] = field(default_factory=dict)
     tables: dict[str, Measured] = field(default_factory=dict)
     numbers: dict[str, str] = field(default_factory=dict)
+    utility: dict[str, float] = field(default_factory=dict)
+    also: dict[str, tuple[dict[str | None, str], dict[str, str]]] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:

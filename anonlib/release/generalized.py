@@ -17,7 +17,32 @@ A method fills its `Draft` so (codes and boxes: `anonlib.engine.quasi_identifier
     published = stage(MICRODATA, mixed(decode(...), partitions, by=EC_ID))
     Draft(layout="generalized", tables={MICRODATA: published}, records=MICRODATA,
           roles={MICRODATA: generalized.roles(qi, [table.sensitive], classes=True)},
-          quasi_identifiers=generalized.parts(qi), ...)
+          quasi_identifiers=generalized.parts(qi), utility={}, ...)      # the audit measures gcp, ail, discernibility
+
+What the audit holds a release to is `guarantee.asked`, numbers as exact text (and `guarantee.also` for further sensitive columns):
+
+    with classes:   k               a class has at least k records
+                    distinct_l      at least l sensitive values
+                    frequency_l     no value in more than 1/l of it
+                    beta            q_i <= (1 + beta) p_i
+                    enhanced_beta   q_i <= (1 + min(beta, -ln p_i)) p_i
+                    t               EMD <= t, with guarantee.distance and, when hierarchical, guarantee.hierarchy
+    without:        l               l matches with l different values
+                    beta            psi_i <= (1 + beta) phi_i
+
+p_i, phi_i are shares of the whole table: `ValuePart.count` counts all records after the missing-value policy, the suppressed ones
+too; dummies are counted nowhere but in `rows.dummy`. Where the method's parameters hold k, l, beta or t, `asked` must say the same.
+`solver.unit` "classes" with a non-empty `setting` states how many classes there are of each size.
+
+A heterogeneous method stages `evidence={MATCHES: frame}` besides, one row per published record, dummies and all:
+
+    partition  bigint
+    record     int         0, 1, ... within the partition
+    q0, q1, ...            the record's own codes, as `encode` gives them (of a dummy: those of the record it copies)
+    s0         int         its own sensitive code (of a dummy: the one it adds)
+    dummy      boolean
+    matches    array<int>  the records of its partition that it matches, itself among them, each once
+    assigned   int         the one of them whose sensitive value was published with its box
 """
 
 from __future__ import annotations
@@ -31,6 +56,7 @@ from anonlib.release.manifest import QuasiIdentifierPart
 
 MICRODATA = "microdata"
 EC_ID = "ec_id"
+MATCHES = "matches"
 RESERVED = (EC_ID,)
 """What a spec can refuse by itself; names made from columns are checked by `check_names`."""
 

@@ -41,6 +41,8 @@ class GuaranteePart(_Part):
     """What nobody can infer, in words and in numbers.
 
     asked, achieved : the model's own numbers, e.g. {"t": "0.35"}, as exact text; `achieved` is what the audit found
+    distance        : of t-closeness, how far apart sensitive values are: "ordered", "hierarchical" or "flat"
+    hierarchy       : of a hierarchical distance, the rows of the tree (leaf, ..., root)
     also            : the same for further sensitive columns
     """
 
@@ -51,6 +53,8 @@ class GuaranteePart(_Part):
     values: list[ValuePart]
     asked: dict[str, str] = {}
     achieved: dict[str, str] = {}
+    distance: Literal["", "ordered", "hierarchical", "flat"] = ""
+    hierarchy: list[list[str]] = []
     also: list[GuaranteePart] = []
 
 
