@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,8 +53,8 @@ class Predicate:
     sensitive: str = TRUE
 
 
-def parse(text: str, columns: Mapping[str, str], sensitive: str) -> Predicate:
-    """The predicate that `text` spells, over `columns` (name -> Spark type, the sensitive one among them).
+def parse(text: str, columns: Mapping[str, str], sensitive: str | Sequence[str]) -> Predicate:
+    """The predicate that `text` spells, over `columns` (name -> Spark type, the sensitive one, or ones, among them).
 
     Names are matched as Spark matches them, without regard to case. Raises SpecError, in a sentence, for text that is no
     condition, an unknown column, anything beyond the allowed forms, a literal that does not suit its column's type, or an OR
@@ -75,16 +75,18 @@ def parse(text: str, columns: Mapping[str, str], sensitive: str) -> Predicate:
         ) from None
     except RecursionError:
         raise SpecError("the predicate is nested too deeply; write long alternatives as A IN (...)") from None
+    secret = {sensitive} if isinstance(sensitive, str) else set(sensitive)
     visible: list[str] = []
     hidden: list[str] = []
     for part in parts:
-        if sensitive in part.columns and len(part.columns) > 1:
-            others = ", ".join(sorted(part.columns - {sensitive}))
+        asked = part.columns & secret
+        if asked and asked != part.columns:
+            others = ", ".join(sorted(part.columns - secret))
             raise SpecError(
-                f"{part.sql_of_user!r} mixes the sensitive column {sensitive!r} with {others} under one OR or NOT; a release "
+                f"{part.sql_of_user!r} mixes the sensitive column {min(asked)!r} with {others} under one OR or NOT; a release "
                 "tells them apart, so join the two sides by AND at the top level, or ask two queries"
             )
-        (hidden if part.columns == {sensitive} else visible).append(part.sql)
+        (hidden if asked else visible).append(part.sql)
     return Predicate(" AND ".join(visible) or TRUE, " AND ".join(hidden) or TRUE)
 
 

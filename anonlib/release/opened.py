@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from pydantic import ValidationError
@@ -13,10 +13,13 @@ from anonlib.engine.relational import DataFrame
 from anonlib.engine.session import SparkSession, run_settings
 from anonlib.errors import SpecError
 from anonlib.queries.bucketized import CountEstimate
-from anonlib.release import bucketized_count, storage
+from anonlib.queries.reconstruction import ReconstructedCount
+from anonlib.release import bucketized_count, perturbed_count, storage
 from anonlib.release.manifest import FORMAT_VERSION, AuditPart, Manifest
 
-COUNTS: dict[str, Callable[..., CountEstimate]] = {"bucketized": bucketized_count.count}
+Estimate = CountEstimate | ReconstructedCount
+COUNTS: dict[str, Callable[..., Estimate]] = {"bucketized": bucketized_count.count, "perturbed": perturbed_count.count}
+DISTRIBUTIONS: dict[str, Callable[..., DataFrame]] = {"perturbed": perturbed_count.distribution}
 
 
 class Release:
@@ -40,7 +43,7 @@ class Release:
         """What the audit found before publication."""
         return self.manifest.audit
 
-    def count(self, predicate: str) -> CountEstimate:
+    def count(self, predicate: str) -> Estimate:
         """How many records meet `predicate`, estimated from the published tables in one Spark job.
 
         The predicate is SQL over the published columns and the sensitive attribute, e.g. "age > 30 AND occupation = 'x'"; AND alone
@@ -48,6 +51,24 @@ class Release:
         """
         with run_settings(self.spark), explained(f"counting on {self.path}"):
             return COUNTS[self.manifest.layout](self.tables, self.manifest, predicate)
+
+    def distribution(self, by: Sequence[str] = (), where: str | None = None) -> DataFrame:
+        """How many records of each group have each sensitive value, estimated from the published tables: a DataFrame.
+
+        by    : published columns to group by; none for all records in one group
+        where : a condition on published columns other than the sensitive one, as in `count`
+
+        Not computed yet: one scan of the records when it is. Raises SpecError for a layout that offers none (only `perturbed` does),
+        an unknown column, or a condition that cannot be read.
+        """
+        made = DISTRIBUTIONS.get(self.manifest.layout)
+        if made is None:
+            raise SpecError(
+                f"{self.path}: a {self.manifest.layout} release offers no distributions; ask for counts value by value, "
+                "e.g. release.count(\"age > 30 AND illness = 'x'\")"
+            )
+        with run_settings(self.spark), explained(f"counting on {self.path}"):
+            return made(self.tables, self.manifest, by, where)
 
     def __repr__(self) -> str:
         rows = self.manifest.rows

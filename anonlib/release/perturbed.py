@@ -14,9 +14,16 @@ operators/  one row per sub-table T_i, and what is needed to count on it:
 Publishing `counts` tells nothing new: the sub-tables are a function of the overall counts of the sensitive values, which every
 model takes to be public, and of the published parameters; no key and no record enters it. Whoever runs the partitioning on the
 manifest's counts gets the same numbers. Which records went where is what the key decides.
+
+Several sensitive columns are perturbed as one compound attribute: `microdata/` has each of them, and an element of `domain` is a
+struct of their values, of the columns' names and types, in the manifest's order.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+
+from anonlib.release.manifest import Manifest
 
 MICRODATA = "microdata"
 OPERATORS = "operators"
@@ -32,15 +39,22 @@ RESERVED = (SUBTABLE,)
 """Names that a published column of the input cannot have."""
 
 
-def operator_types(sensitive_type: str) -> dict[str, str]:
-    """{column of `operators/`: Spark type}, in order, for a sensitive column of the given type."""
+def operator_types(sensitive: Mapping[str, str]) -> dict[str, str]:
+    """{column of `operators/`: Spark type, as `DataFrame.dtypes` tells it}, in order, for {sensitive column: its type}."""
+    fields = ",".join(f"{name}:{kind}" for name, kind in sensitive.items())
+    (first, *more) = sensitive.values()
     return {
         SUBTABLE: "int",
         SIZE: "bigint",
-        DOMAIN: f"array<{sensitive_type}>",
+        DOMAIN: f"array<{f'struct<{fields}>' if more else first}>",
         COUNTS: "array<bigint>",
         DOMAIN_SIZE: "int",
         GAMMA: "double",
         GAMMA_EXACT: "string",
         RETENTION: "double",
     }
+
+
+def sensitive_columns(manifest: Manifest) -> tuple[str, ...]:
+    """The sensitive column of `microdata/`, or the parts of a compound one, by the roles that the manifest states."""
+    return tuple(c.name for c in manifest.tables[MICRODATA].columns if c.role == "sensitive")

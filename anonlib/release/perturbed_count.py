@@ -1,0 +1,154 @@
+"""Count queries and reconstructed distributions on an opened perturbed release: one aggregation of its records each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from anonlib.engine.relational import DataFrame, aggregate, rows, select
+from anonlib.errors import SpecError
+from anonlib.exact import exact
+from anonlib.queries import perturbed as counting
+from anonlib.queries.predicate import TRUE, parse
+from anonlib.queries.reconstruction import Operators, ReconstructedCount, reconstruct
+from anonlib.release.manifest import Manifest
+from anonlib.release.perturbed import (
+    COUNTS,
+    DOMAIN,
+    DOMAIN_SIZE,
+    GAMMA,
+    GAMMA_EXACT,
+    MICRODATA,
+    OPERATORS,
+    SIZE,
+    SUBTABLE,
+    sensitive_columns,
+)
+from anonlib.sql import quoted
+
+MAX_SUBTABLES = 1_000_000
+_TRUE_COUNT = "anonlib count"
+_OPERATOR = "anonlib operator"
+"""Columns of ours beside columns of the release."""
+
+
+def count(tables: Mapping[str, DataFrame], manifest: Manifest, predicate: str) -> ReconstructedCount:
+    """How many records meet `predicate`, e.g. "age BETWEEN 30 AND 40 AND occupation = 'x'", reconstructed from the release.
+
+    One job: one scan of the records, aggregated by sub-table (one shuffle of a row per sub-table and task); as many rows as there
+    are sub-tables reach the driver. Raises SpecError for a predicate that cannot be read or that names an unknown column.
+    """
+    microdata, operators = tables[MICRODATA], tables[OPERATORS]
+    sensitive = sensitive_columns(manifest)
+    columns = {name: kind for name, kind in microdata.dtypes if name != SUBTABLE}
+    parsed = parse(predicate, columns, sensitive)
+    seen = aggregate(microdata, [SUBTABLE], counting.record_columns(parsed))
+    known = aggregate(
+        _domains(operators, sensitive),
+        [SUBTABLE],
+        {"operator": f"first({quoted(_OPERATOR)})"} | counting.domain_columns(parsed, quoted(_TRUE_COUNT)),
+    )
+    found = rows(known.join(seen, SUBTABLE), MAX_SUBTABLES)
+    sizes, domain_sizes = ([int(r["operator"][name]) for r in found] for name in (SIZE, DOMAIN_SIZE))
+    gammas = [exact(r["operator"][GAMMA_EXACT], GAMMA_EXACT) for r in found]
+    if any(gamma <= 1 for gamma in gammas):
+        raise SpecError(
+            "operators: a sub-table has gamma of 1 or less, from which nothing can be reconstructed; was it edited?"
+        )
+    seen_of = {
+        name: [int(r[name] or 0) for r in found]
+        for name in ("matching", "accepted", "observed", "observed_in_all", "true_in_all")
+    }
+    return reconstruct(
+        Operators(np.array(domain_sizes, dtype=np.int64), np.array([float(g) for g in gammas])), sizes=sizes, **seen_of
+    )
+
+
+def distribution(
+    tables: Mapping[str, DataFrame], manifest: Manifest, by: Sequence[str] = (), where: str | None = None
+) -> DataFrame:
+    """The distribution of the sensitive attribute in each group of records, reconstructed from the release.
+
+    by    : published columns to group by; none for all records in one group
+    where : a condition on published columns other than the sensitive one, as in `count`
+
+    A DataFrame, not yet computed: `by`, the sensitive column, then `estimate` (`raw` within `low` and `high`), `standard_error` (of
+    `raw`), `low` and `high` (certain), `raw` (equation 7 summed over sub-tables: unbiased, may be negative, adds up to the number of
+    records of a group). One row per group and value that its sub-tables may hold; groups without records have none.
+
+    One scan of the records, aggregated by group, sub-table and value (one shuffle); then groups x sub-tables x domains small rows.
+    Raises SpecError for a column that is unknown, sensitive or named twice, or a condition that cannot be read.
+    """
+    microdata, operators = tables[MICRODATA], tables[OPERATORS]
+    sensitive = sensitive_columns(manifest)
+    columns = {name: kind for name, kind in microdata.dtypes if name != SUBTABLE}
+    groups = _groups(by, columns, sensitive)
+    parsed = parse(where or TRUE, columns, sensitive)
+    if parsed.sensitive != TRUE:
+        raise SpecError(
+            f"where: {where!r} asks for sensitive values; a distribution tells all of them, so filter its rows instead"
+        )
+    group = f"struct({', '.join(map(quoted, groups))})" if groups else "0"
+    records = select(microdata.where(parsed.visible), {"g": group, "v": _value(sensitive), SUBTABLE: SUBTABLE})
+    observed = aggregate(records, ["g", "v", SUBTABLE], {"o": "count(1)"})
+    # operator: subtable, p, q, size, held (array of structs of a value and its true count)
+    chances = counting.chances(GAMMA, DOMAIN_SIZE)
+    operator = select(
+        operators, {SUBTABLE: SUBTABLE, **chances, "size": SIZE, "held": f"arrays_zip({DOMAIN}, {COUNTS})"}
+    )
+    of_observed = select(
+        observed.join(operator, SUBTABLE),
+        {"g": "g", "v": "v", **counting.observed_terms("o"), "low": "0L", "high": "0L"},
+    )
+    matching = aggregate(observed, ["g", SUBTABLE], {"n": "sum(o)"}).join(operator, SUBTABLE)
+    held = select(matching, {"g": "g", "p": "p", "q": "q", "size": "size", "n": "n", "held": "explode(held)"})
+    of_matching = select(
+        held, {"g": "g", "v": f"held.{DOMAIN}", **counting.matching_terms("n", f"held.{COUNTS}", "size")}
+    )
+    sums = {name: f"sum({name})" for name in ("raw", "variance", "low", "high")}
+    total = aggregate(of_observed.union(of_matching), ["g", "v"], sums)
+    shown = {name: f"g.{quoted(name)}" for name in groups} | _columns_of_value("v", sensitive)
+    return select(total, shown | counting.distribution_columns())
+
+
+def _domains(operators: DataFrame, sensitive: Sequence[str]) -> DataFrame:
+    """One row per sub-table and value of its domain: the sensitive columns, the value's true count, the operator."""
+    operator = f"struct({SIZE}, {DOMAIN_SIZE}, {GAMMA_EXACT})"
+    listed = select(
+        operators,
+        {SUBTABLE: SUBTABLE, _OPERATOR: operator, _TRUE_COUNT: f"explode(arrays_zip({DOMAIN}, {COUNTS}))"},
+    )
+    entry = quoted(_TRUE_COUNT)
+    kept = {SUBTABLE: SUBTABLE, _OPERATOR: quoted(_OPERATOR), _TRUE_COUNT: f"{entry}.{COUNTS}"}
+    return select(listed, _columns_of_value(f"{entry}.{DOMAIN}", sensitive) | kept)
+
+
+def _value(sensitive: Sequence[str]) -> str:
+    """SQL: a record's sensitive value as a domain holds it: itself, or a struct of the parts of a compound one."""
+    return quoted(sensitive[0]) if len(sensitive) == 1 else f"struct({', '.join(map(quoted, sensitive))})"
+
+
+def _columns_of_value(value: str, sensitive: Sequence[str]) -> dict[str, str]:
+    """The way back: {sensitive column: SQL} of the SQL `value`."""
+    return {sensitive[0]: value} if len(sensitive) == 1 else {name: f"{value}.{quoted(name)}" for name in sensitive}
+
+
+def _groups(by: Sequence[str], columns: Mapping[str, str], sensitive: Sequence[str]) -> list[str]:
+    """The columns to group by, spelled as the release spells them."""
+    if isinstance(by, str):
+        raise SpecError(f"by: write a list of columns, e.g. [{by!r}]")
+    names = {name.lower(): name for name in columns}
+    found = []
+    for name in by:
+        spelled = names.get(name.lower())
+        if spelled is None:
+            raise SpecError(f"by: there is no column {name!r} in this release; its columns are {', '.join(columns)}")
+        if spelled in sensitive:
+            raise SpecError(f"by: {name!r} is sensitive; its distribution is given in every group, so leave it out")
+        if spelled in found:
+            raise SpecError(f"by: {name!r} is named twice")
+        if spelled.lower() in counting.distribution_columns():
+            raise SpecError(f"by: {name!r} is also the name of a column of the result; group in a view that renames it")
+        found.append(spelled)
+    return found
