@@ -21,6 +21,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "bucketize": "anonlib.api.bucketize",
     "anatomy": "anonlib.api.bucketize",
+    "perturb": "anonlib.api.perturb",
     "open_release": "anonlib.api.verbs",
     "run": "anonlib.api.verbs",
     "explain": "anonlib.api.verbs",

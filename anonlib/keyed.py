@@ -76,6 +76,28 @@ class Stream:
 
 
 @dataclass(frozen=True)
+class Draws:
+    """Random words at given places: what a record draws depends on its coordinates alone, not on which records came before it.
+
+    A block of AES-256 for each pair of coordinates, under a key derived for the purpose: counter mode with the coordinates as counter.
+    Cost: about 0.02 us a pair.
+    """
+
+    key: bytes
+    purpose: str
+
+    def words(self, i: IndexArray, j: IndexArray, attempt: int = 0) -> UInt64Array:
+        """(N, 2) uint64 uniform words for N pairs of coordinates, 0 <= i < 2^32, 0 <= j < 2^63; another `attempt` gives other words."""
+        places = np.empty((len(i), 2), dtype="<u8")
+        places[:, 0] = np.asarray(i, dtype=np.uint64) | (np.uint64(attempt) << np.uint64(32))
+        places[:, 1] = j
+        encryptor = Cipher(algorithms.AES(derive(self.key, self.purpose)), modes.ECB()).encryptor()
+        return (
+            np.frombuffer(encryptor.update(places.tobytes()), dtype="<u8").reshape(-1, 2).astype(np.uint64, copy=False)
+        )
+
+
+@dataclass(frozen=True)
 class KeyedPermutation:
     """One pseudorandom permutation of [0, sizes[i]) for each i, all under one key; applied to arrays of ranks.
 

@@ -18,12 +18,17 @@ _ORDER = "anonlib order"
 HASH_BITS = 24
 
 
-def arranged(frame: DataFrame, by: str, mixed_into: int | None) -> DataFrame:
-    """`frame` with the rows of each partition sorted by the long column `by` and a hash of the whole row.
+def arranged(frame: DataFrame, by: str | None, mixed_into: int | None) -> DataFrame:
+    """`frame` with the rows of each partition sorted by the long column `by` and a hash of the whole row; by the hash alone without `by`.
 
-    mixed_into : number of partitions to deal the rows to by `by`, or None to leave each in its partition. Cost: a local sort; with
-    `mixed_into` one shuffle of all rows.
+    mixed_into : number of partitions to deal the rows to by `by` (by the hash without it), or None to leave each in its partition.
+    Cost: a local sort; with `mixed_into` one shuffle of all rows.
     """
+    if by is None:
+        ordered = frame.withColumn(_ORDER, F.expr(row_hash(frame)))
+        if mixed_into is not None:
+            ordered = ordered.repartition(mixed_into, F.col(quoted(_ORDER)))
+        return ordered.sortWithinPartitions(F.col(quoted(_ORDER))).drop(_ORDER)
     if mixed_into is not None:
         frame = frame.repartition(mixed_into, F.expr(quoted(by)))
     # One long holds both keys, which lets Spark sort by radix: 40 bits of the bucket, 24 of the hash. Two different rows of a bucket

@@ -30,6 +30,7 @@ from anonlib.spec.part import (
     shown,
     whole,
 )
+from anonlib.spec.perturb import Perturb
 
 OPTIMAL_SECONDS = 60.0
 """How long the optimal solver may search when `time_limit` is not given."""
@@ -156,8 +157,8 @@ class Anatomy(Method):
     )
 
 
-METHODS: dict[str, type[Method]] = {method.name: method for method in (Bucketize, Anatomy)}
-NOT_IN_THIS_VERSION = ("heterogeneous", "sabre", "perturb", "mondrian")
+METHODS: dict[str, type[Method]] = {method.name: method for method in (Bucketize, Anatomy, Perturb)}
+NOT_IN_THIS_VERSION = ("heterogeneous", "sabre", "mondrian")
 
 
 def read_method(given: Any) -> Method:

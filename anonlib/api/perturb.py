@@ -1,0 +1,44 @@
+"""Small domain randomization and its baseline, uniform perturbation, from a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from anonlib.api.publish import Column, columns_given, publish
+from anonlib.engine.relational import DataFrame
+from anonlib.release.opened import Release
+
+
+def perturb(
+    df: DataFrame,
+    *,
+    quasi_identifiers: Sequence[Column],
+    sensitive: Column | Sequence[Column],
+    rho2: int | str | Fraction,
+    rho1: int | str | Fraction | None = None,
+    delta: int | str | Fraction = "0.05",
+    partitioning: str = "small_domain",
+    merging: str | None = None,
+    identifiers: Sequence[str] = (),
+    other: Sequence[str] = (),
+    missing: Mapping[str, str] | None = None,
+    output: str | None = None,
+    key: str | None = None,
+    audit: str = "gate",
+) -> Release:
+    """Publish `df` with its sensitive values perturbed under (rho1, rho2)-privacy and return the opened release.
+
+    rho1, rho2   : a sensitive value with a share of at most rho1 (every value when None) is believed of a person with at most rho2;
+                   as text, e.g. rho1="1/13", rho2="1/6"
+    partitioning : "small_domain", or "whole" for uniform perturbation; merging : "search" (when None) or "neighbours"
+    output, key  : as for `bucketize`
+
+    Raises SpecError, Unsatisfiable or AuditRefused; then nothing is published. Two scans of `df` (one more pass writes it out first
+    when its plan may not repeat itself); no shuffle of its rows, unless they are sorted or grouped by something that goes with `sensitive`.
+    """
+    method: dict[str, Any] = {"rho2": rho2, "delta": delta, "partitioning": partitioning}
+    method |= {name: given for name, given in (("rho1", rho1), ("merging", merging)) if given is not None}
+    columns = columns_given(quasi_identifiers, sensitive, identifiers, other)
+    return publish(df, {"perturb": method}, columns, missing, output, key, audit)

@@ -1,0 +1,34 @@
+"""Values of a column by their codes: the driver's list of texts, joined to rows that carry a code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from anonlib.engine.small_table import small_table
+from anonlib.engine.statistics import typed_value
+from anonlib.sql import quoted
+
+
+def with_values(
+    frame: DataFrame, code: str, texts: Mapping[str, Sequence[str | None]], types: Mapping[str, str]
+) -> DataFrame:
+    """`frame` with new columns: texts[name][code] as Spark type types[name], for each name; `code` is SQL of an int in range.
+
+    One broadcast join of m rows; partitions and the order of rows stay.
+    """
+    names = list(texts)
+    inner = [f"anonlib value {k}" for k in range(len(names))]
+    rows = list(zip(range(len(texts[names[0]])), *(texts[name] for name in names), strict=True))
+    schema = "`anonlib code` int, " + ", ".join(f"{quoted(name)} string" for name in inner)
+    values = small_table(frame, schema, rows).select(
+        "anonlib code",
+        *[F.expr(typed_value(quoted(k), types[name])).alias(name) for k, name in zip(inner, names, strict=True)],
+    )
+    # a left join, so that no filter on the code is made up and moved below the task that computes it
+    joined = frame.withColumn("anonlib coded", F.expr(code)).join(
+        values.hint("broadcast"), F.expr("`anonlib coded` = `anonlib code`"), "left"
+    )
+    return joined.drop("anonlib coded", "anonlib code")

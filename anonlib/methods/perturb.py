@@ -1,0 +1,260 @@
+"""Small domain randomization: publish every record, its sensitive value perturbed within a sub-table of few values.
+
+Source: small domain randomization, sections 3 to 5 and appendix 10.7. The walk, with its cost for n records, m sensitive values and P
+partitions:
+
+    counts        pass 1 over the sensitive column; P m counts are shuffled, m values reach the driver
+    sub-tables    driver, from counts alone, independent of n; Unsatisfiable names the weakest rho2          (Section 5, equations 9 to 14)
+    microdata     pass 2: rank within value, keyed permutation, choice of the sub-table and perturbation in it;
+                  a sort within partitions                                                                      (Equations 1, 4, 5, 10)
+    operators     from the sub-tables; no pass over records
+
+Two scans of the input; no shuffle of rows, unless pass 1 finds that the input's partitions differ in their sensitive values (then one, so
+that a row's file says nothing); driver memory as `solvers.perturbation_partitioning` says. With `partitioning: whole` the table is one
+sub-table: uniform perturbation, the baseline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from anonlib.engine import ranks
+from anonlib.engine.arrange import arranged
+from anonlib.engine.coded import with_values
+from anonlib.engine.microdata import Microdata
+from anonlib.engine.operators import operators_table
+from anonlib.engine.relational import with_columns
+from anonlib.engine.statistics import sensitive_statistics
+from anonlib.engine.tables import project, types
+from anonlib.exact import text
+from anonlib.kernels.perturb import CODE_BITS
+from anonlib.kernels.perturb import Perturb as Kernel
+from anonlib.methods.recipe import Draft, Explanation, Grid, Say, Stage
+from anonlib.privacy.counts import SensitiveCounts
+from anonlib.privacy.rho_privacy import RhoPrivacy, guarantee_words, percent
+from anonlib.release.manifest import GuaranteePart, RowsPart, SizePart, SolverPart, ValuePart
+from anonlib.release.perturbed import DOMAIN, MICRODATA, OPERATORS, SUBTABLE, operator_types
+from anonlib.solvers.perturbation_partitioning import Partitioning, solve, solve_whole
+from anonlib.spec.perturb import Perturb
+
+_PACKED = "anonlib packed"
+
+
+@dataclass(frozen=True)
+class PerturbChoice:
+    """counts : the sensitive values; protected : (m,) which of them rho2 bounds; partitioning : the sub-tables, and their error bound;
+    uniform : without sub-tables, for comparison."""
+
+    counts: SensitiveCounts
+    protected: npt.NDArray[np.bool_]
+    partitioning: Partitioning
+    uniform: Partitioning
+
+
+def choose_subtables(counts: SensitiveCounts, wanted: Perturb) -> PerturbChoice:
+    """The solver's answer, from counts alone. Raises Unsatisfiable."""
+    asked = RhoPrivacy(wanted.rho1, wanted.rho2)
+    uniform = solve_whole(counts, asked, wanted.delta)
+    chosen = (
+        uniform if wanted.partitioning == "whole" else solve(counts, asked, wanted.delta, wanted.merging or "search")
+    )
+    return PerturbChoice(counts, asked.protected(counts), chosen, uniform)
+
+
+def perturb(table: Microdata, wanted: Perturb, key: bytes, stage: Stage, say: Say) -> Draft:
+    """Publish `table` under (rho1, rho2)-privacy. Tables are staged through `stage`; nothing is visible yet."""
+    say("counting the sensitive values (first pass)")
+    statistics = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse)
+    counts = statistics.counts
+    say(f"choosing sub-tables for {counts.n:,} records and {counts.m:,} sensitive values")
+    choice = choose_subtables(counts, wanted)
+    subtables = choice.partitioning.subtables
+    say(_summary(choice))
+    say("perturbing records within their sub-tables (second pass)")
+    # packed: qi..., other..., packed
+    packed = ranks.with_kernel(table.published, statistics, Kernel(subtables, key), _PACKED).drop(table.sensitive)
+    spark_types = {table.sensitive: types(table.frame)[table.sensitive]}
+    coded = with_values(
+        packed, f"CAST(`{_PACKED}` & {(1 << CODE_BITS) - 1} AS INT)", {table.sensitive: counts.values}, spark_types
+    )
+    published = with_columns(coded, {SUBTABLE: f"CAST(shiftright(`{_PACKED}`, {CODE_BITS}) AS INT)"})
+    names = [*table.quasi_identifiers, *table.other, table.sensitive, SUBTABLE]
+    if statistics.grouped:
+        say(
+            "mixing rows (one shuffle): the input is sorted or grouped by something that goes with the sensitive values"
+        )
+    mixed_into = statistics.partitions if statistics.grouped else None
+    microdata = stage(MICRODATA, arranged(project(published, names), None, mixed_into))
+    rows = [
+        (
+            i,
+            t.size,
+            [counts.values[c] for c in t.codes],
+            t.counts.tolist(),
+            t.domain_size,
+            float(t.gamma),
+            text(t.gamma),
+            float(t.retention),
+        )
+        for i, t in enumerate(subtables)
+    ]
+    operators = stage(OPERATORS, operators_table(table.frame, rows, operator_types(spark_types), DOMAIN))
+    roles = {
+        MICRODATA: {
+            **dict.fromkeys(table.quasi_identifiers, "quasi_identifier"),
+            **dict.fromkeys(table.other, "other"),
+            table.sensitive: "sensitive",
+            SUBTABLE: SUBTABLE,
+        },
+        OPERATORS: {name: name for name in operator_types(spark_types)},
+    }
+    return Draft(
+        layout="perturbed",
+        tables={MICRODATA: microdata, OPERATORS: operators},
+        records=MICRODATA,
+        roles=roles,
+        guarantee=_guarantee(table, wanted, choice),
+        rows=RowsPart(input=statistics.input_rows, published=counts.n, dropped=statistics.dropped),
+        solver=_solver_part(choice),
+        utility={
+            "mean_retention": subtables.mean_retention,
+            "uniform_retention": choice.uniform.subtables.mean_retention,
+            "error_bound": choice.partitioning.bound,
+            "uniform_error_bound": choice.uniform.bound,
+        },
+        partitions=statistics.partitions,
+    )
+
+
+def explain(table: Microdata, wanted: Perturb, say: Say) -> Explanation:
+    """What `perturb` would choose: one scan for the counts, then the driver alone."""
+    say("counting the sensitive values")
+    counts = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse).counts
+    say(f"choosing sub-tables for {counts.n:,} records and {counts.m:,} sensitive values")
+    return explained_subtables(table.sensitive, wanted, choose_subtables(counts, wanted))
+
+
+def explained_subtables(sensitive: str, wanted: Perturb, choice: PerturbChoice, most: int = 20) -> Explanation:
+    """A choice of sub-tables in words and tables; the `most` largest are shown."""
+    found, counts = choice.partitioning, choice.counts
+    largest = sorted(enumerate(found.subtables), key=lambda it: (-it[1].size, it[0]))[:most]
+    rows = tuple(
+        (
+            str(i),
+            f"{t.size:,}",
+            f"{t.domain_size:,}",
+            percent(t.rho1),
+            f"{float(t.gamma):.3f}",
+            f"{float(t.retention):.2%}",
+        )
+        for i, t in largest
+    )
+    hidden = len(found.subtables) - len(rows)
+    return Explanation(
+        words=guarantee_words(sensitive, RhoPrivacy(wanted.rho1, wanted.rho2), counts, choice.protected),
+        summary=_summary(choice),
+        grids=(
+            Grid(
+                ("", "sub-tables", "mean retention", "error bound"),
+                (
+                    (
+                        "chosen",
+                        f"{len(found.subtables):,}",
+                        f"{found.subtables.mean_retention:.2%}",
+                        f"{found.bound:.4f}",
+                    ),
+                    ("uniform", "1", f"{choice.uniform.subtables.mean_retention:.2%}", f"{choice.uniform.bound:.4f}"),
+                ),
+            ),
+            Grid(
+                ("sub-table", "records", "values", "most frequent protected", "gamma", "retention"),
+                rows,
+                f"... and {hidden:,} smaller ones" if hidden else "",
+            ),
+        ),
+        facts={
+            "records": counts.n,
+            "sensitive_values": counts.m,
+            "protected_values": int(choice.protected.sum()),
+            **_details(choice),
+            "sub_tables": [
+                {
+                    "records": t.size,
+                    "values": t.domain_size,
+                    "rho1": text(t.rho1),
+                    "gamma": text(t.gamma),
+                    "retention": float(t.retention),
+                }
+                for t in found.subtables
+            ],
+            "seconds": found.seconds,
+        },
+        choice=choice,
+    )
+
+
+def _summary(choice: PerturbChoice) -> str:
+    found, uniform = choice.partitioning, choice.uniform
+    kept, before = found.subtables.mean_retention, uniform.subtables.mean_retention
+    number = len(found.subtables)
+    if found.merging == "whole":
+        return f"Uniform perturbation retains {kept:.2%} of the values; error bound {found.bound:.4f}"
+    return (
+        f"{number:,} sub-table{'s' if number != 1 else ''} retain {kept:.2%} of the values on average (uniform perturbation {before:.2%}); "
+        f"error bound {found.bound:.4f} (merging neighbours {found.neighbours:.4f}, uniform {uniform.bound:.4f})"
+    )
+
+
+def _details(choice: PerturbChoice) -> dict[str, Any]:
+    found = choice.partitioning
+    return {
+        "initial_groups": found.groups,
+        "balance": found.balance,
+        "merging": found.merging,
+        "error_bound": found.bound,
+        "error_bound_of_neighbours": found.neighbours,
+        "error_bound_of_uniform": found.whole,
+        "mean_retention": found.subtables.mean_retention,
+        "uniform_retention": choice.uniform.subtables.mean_retention,
+    }
+
+
+def _solver_part(choice: PerturbChoice) -> SolverPart:
+    found = choice.partitioning
+    sizes = [t.size for t in found.subtables]
+    return SolverPart(
+        name="perturbation partitioning" if found.merging != "whole" else "uniform perturbation",
+        status=found.merging,
+        setting=[SizePart(size=size, number=sizes.count(size)) for size in sorted(set(sizes))],
+        unit="sub-tables",
+        loss=found.bound,
+        seconds=round(found.seconds, 3),
+        details=_details(choice),
+    )
+
+
+def _guarantee(table: Microdata, wanted: Perturb, choice: PerturbChoice) -> GuaranteePart:
+    counts = choice.counts
+    asked = RhoPrivacy(wanted.rho1, wanted.rho2)
+    # without a rho1 every value is protected: the largest share is the rho1 that says so
+    rho1 = wanted.rho1 if wanted.rho1 is not None else Fraction(int(counts.counts.max()), counts.n)
+    return GuaranteePart(
+        model="(rho1, rho2)-privacy",
+        words=guarantee_words(table.sensitive, asked, counts, choice.protected),
+        sensitive=table.sensitive,
+        sensitive_type=types(table.frame)[table.sensitive],
+        values=[
+            ValuePart(
+                value=value,
+                count=int(counts.counts[i]),
+                threshold=text(wanted.rho2) if choice.protected[i] else None,
+            )
+            for i, value in enumerate(counts.values)
+        ],
+        asked={"rho1": text(rho1), "rho2": text(wanted.rho2)},
+    )
