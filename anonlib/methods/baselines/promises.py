@@ -1,0 +1,169 @@
+"""What a baseline promises of its equivalence classes: the predicate, the words and the numbers, from one and the same parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from anonlib.engine.microdata import Microdata
+from anonlib.engine.tables import types
+from anonlib.errors import SpecError, Unsatisfiable
+from anonlib.exact import text
+from anonlib.privacy import t_closeness
+from anonlib.privacy.class_requirements import (
+    DistinctDiversity,
+    KAnonymity,
+    Requirement,
+    ShareCaps,
+    all_of,
+    beta_likeness,
+    enhanced_beta_likeness,
+    frequency_diversity,
+)
+from anonlib.privacy.counts import SensitiveCounts
+from anonlib.privacy.t_closeness import GroundDistance, TCloseness
+from anonlib.release.manifest import GuaranteePart, ValuePart
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The numbers of a promise; None where nothing is asked. They read as `anonlib.release.generalized` lists them."""
+
+    k: int | None = None
+    distinct_l: int | None = None
+    frequency_l: int | None = None
+    beta: Fraction | None = None
+    enhanced_beta: Fraction | None = None
+    t: Fraction | None = None
+
+    def numbers(self) -> dict[str, str]:
+        """{name: exact text} of what is asked."""
+        found = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: text(Fraction(number)) for name, number in found.items() if number is not None}
+
+
+@dataclass(frozen=True)
+class Promise:
+    """requirement : the predicate over classes; caps : the share that each value may have in a class, where one is bounded;
+    closeness : of t-closeness."""
+
+    asked: Asked
+    counts: SensitiveCounts
+    requirement: Requirement
+    caps: tuple[Fraction, ...] | None
+    closeness: TCloseness | None
+
+
+def promise(table: Microdata, counts: SensitiveCounts, asked: Asked) -> Promise:
+    """The promise over the values of `counts`. Raises Unsatisfiable, with the most that can be asked, when not even the whole table keeps
+    it, and SpecError when t has no distance to measure by, or a hierarchy has no use."""
+    if asked.t is None and table.columns.sensitive[0].hierarchy is not None:
+        raise SpecError(
+            f"columns.sensitive: only t makes use of the hierarchy of {table.sensitive!r}; ask for t, or leave the hierarchy out"
+        )
+    _check_possible(table.sensitive, counts, asked)
+    caps: list[ShareCaps] = []
+    if asked.frequency_l is not None:
+        caps.append(frequency_diversity(asked.frequency_l, counts.m))
+    if asked.beta is not None:
+        caps.append(beta_likeness(asked.beta, counts))
+    if asked.enhanced_beta is not None:
+        caps.append(enhanced_beta_likeness(asked.enhanced_beta, counts))
+    parts: list[Requirement] = []
+    if asked.k is not None:
+        parts.append(KAnonymity(asked.k))
+    if asked.distinct_l is not None:
+        parts.append(DistinctDiversity(asked.distinct_l))
+    parts += caps
+    closeness = None
+    if asked.t is not None:
+        closeness = TCloseness(ground_distance(table, counts), counts.counts, asked.t)
+        parts.append(closeness)
+    lowest = tuple(map(min, zip(*(cap.caps for cap in caps), strict=True))) if caps else None
+    return Promise(asked, counts, all_of(parts), lowest, closeness)
+
+
+def ground_distance(table: Microdata, counts: SensitiveCounts) -> GroundDistance:
+    """How far apart the sensitive values are: by rank, by hierarchy, or all equally."""
+    column = table.columns.sensitive[0]
+    if column.type == "numeric":
+        return GroundDistance.ordered(counts.values)
+    if column.hierarchy is not None:
+        return GroundDistance.hierarchical(column.hierarchy, counts.values)
+    return GroundDistance.flat(counts.m)
+
+
+def _check_possible(column: str, counts: SensitiveCounts, asked: Asked) -> None:
+    if asked.k is not None and asked.k > counts.n:
+        raise Unsatisfiable(
+            f"k: {asked.k:,} records cannot share anything in a table of {counts.n:,}; k: {counts.n} can be kept"
+        )
+    if asked.distinct_l is not None and asked.distinct_l > counts.m:
+        raise Unsatisfiable(
+            f"distinct_l: {asked.distinct_l}, but {column!r} has only {counts.m} values; distinct_l: {counts.m} can be kept"
+        )
+    if asked.frequency_l is not None:
+        check_eligible(column, counts, asked.frequency_l, "frequency_l")
+
+
+def check_eligible(column: str, counts: SensitiveCounts, l: int, name: str) -> None:  # noqa: E741
+    """Raises Unsatisfiable unless no value has more than one in l records."""
+    most = int(np.argmax(counts.counts))
+    often = int(counts.counts[most])
+    if often * l > counts.n:
+        best = counts.n // often
+        mend = f"{name}: {best} can be kept" if best >= 2 else "no value above 1 can be kept"
+        raise Unsatisfiable(
+            f"{name}: {l}, but {counts.values[most]!r} in column {column!r} has {often:,} of {counts.n:,} records, more than one in {l}; "
+            f"{mend}"
+        )
+
+
+def words(column: str, made: Promise) -> str:
+    """The promise in words, from the numbers used."""
+    asked, said = made.asked, []
+    if asked.k is not None and asked.k > 1:
+        said.append(f"Every record shares its published quasi-identifiers with at least {asked.k - 1} others.")
+    if asked.distinct_l is not None:
+        said.append(
+            f"Among the records that share them, {column} has at least {asked.distinct_l} different values; how often each occurs is "
+            "not bounded."
+        )
+    if asked.frequency_l is not None:
+        said.append(f"No value of {column} belongs to more than 1/{asked.frequency_l} of the records that share them.")
+    if asked.beta is not None:
+        said.append(
+            f"No value's share among them is more than {text(1 + asked.beta)} times its share of the whole table."
+        )
+    if asked.enhanced_beta is not None:
+        said.append(
+            f"No value's share among them is more than 1 + min({text(asked.enhanced_beta)}, -ln p) times its share p of the whole table."
+        )
+    if made.closeness is not None:
+        said.append(t_closeness.guarantee_words(column, made.closeness))
+    return " ".join(said) or "Nothing is promised."
+
+
+def guarantee(table: Microdata, made: Promise, model: str) -> GuaranteePart:
+    """The promise as the manifest states it."""
+    column, counts = table.columns.sensitive[0], made.counts
+    distance = made.closeness.distance.kind if made.closeness is not None else ""
+    return GuaranteePart(
+        model=model,
+        words=words(table.sensitive, made),
+        sensitive=table.sensitive,
+        sensitive_type=types(table.frame)[table.sensitive],
+        values=[
+            ValuePart(
+                value=value,
+                count=int(counts.counts[i]),
+                threshold=text(min(Fraction(1), made.caps[i])) if made.caps is not None else None,
+            )
+            for i, value in enumerate(counts.values)
+        ],
+        asked=made.asked.numbers(),
+        distance=distance,
+        hierarchy=column.hierarchy.rows if distance == "hierarchical" and column.hierarchy is not None else [],
+    )
