@@ -112,6 +112,22 @@ def over_cells(cells: DataFrame, kernel: Kernel, schema: str, key: bytes, purpos
     return cells.groupBy(CELL).applyInPandas(task, schema)
 
 
+def over_batches(
+    coded: DataFrame, kernel: Callable[[list[Codes], Int64Array], dict[str, Any]], schema: str
+) -> DataFrame:
+    """Run `kernel` on batch after batch of code columns and sensitive codes. Narrow: one pass through pandas, whole columns of codes only (never null); partitions stay."""
+    names = code_columns(coded)
+    wanted = [part.strip().split(" ")[0] for part in schema.split(", ")]
+
+    def task(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for batch in batches:
+            if len(batch):
+                found = kernel([batch[name].to_numpy() for name in names], batch["s0"].to_numpy(np.int64))
+                yield pd.DataFrame({name: found[name] for name in wanted})
+
+    return coded.mapInPandas(task, schema)
+
+
 def _bounded(frame: DataFrame, limit: int, what: str) -> pd.DataFrame:
     with explained(f"counting {what}"):
         table = frame.limit(limit + 1).toPandas()  # bounded by `limit`

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +22,7 @@ from anonlib.errors import Unsatisfiable
 from anonlib.privacy.class_requirements import Requirement
 
 Int64Array = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
-Column = npt.NDArray[np.int64] | FloatArray
+Column = npt.NDArray[Any]
 Node = tuple[int, ...]
 
 HALVINGS = 7
@@ -54,10 +54,12 @@ class Combinations:
 class Lattice:
     """Groups of values at every level: `groups[a][h]` holds the group of each combination's value of attribute a at level h.
 
-    Groups are numbers without a hole; the lowest level tells all values apart, the highest has one group.
+    Groups are numbers without a hole; the lowest level tells all values apart, the highest has one group. `heights[a][h]` is what
+    `grouped` knows the level as.
     """
 
     groups: tuple[tuple[Int64Array, ...], ...]
+    heights: tuple[tuple[int, ...], ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -81,11 +83,11 @@ class Lattice:
 class Recoding:
     """The chosen levels.
 
-    node : level of each attribute; classes : (c,) int64, the class of each combination; penalty : GCP of their tight boxes
-    checked, nodes : choices looked at, and choices there are
+    heights : of each attribute, as `grouped` knows it; classes : (c,) int64, the class of each combination
+    penalty : GCP of their tight boxes; checked, nodes : choices looked at, and choices there are
     """
 
-    node: Node
+    heights: tuple[int, ...]
     classes: Int64Array
     penalty: float
     checked: int
@@ -97,10 +99,11 @@ def lattice(combinations: Combinations, domains: Sequence[Domain]) -> Lattice:
 
     Levels that tell no fewer values apart than the one below are left out. Raises Unsatisfiable above `MAX_NODES` choices.
     """
-    levels = tuple(
-        _distinct_levels(_levels(column, domain)) for column, domain in zip(combinations.columns, domains, strict=True)
+    levels = [_distinct_levels(column, domain) for column, domain in zip(combinations.columns, domains, strict=True)]
+    found = Lattice(
+        tuple(tuple(groups for _, groups in some) for some in levels),
+        tuple(tuple(height for height, _ in some) for some in levels),
     )
-    found = Lattice(levels)
     nodes = int(np.prod([float(size) for size in found.shape]))
     if nodes > MAX_NODES:
         raise Unsatisfiable(
@@ -140,28 +143,81 @@ def search(combinations: Combinations, domains: Sequence[Domain], requirement: R
                 high = middle
             else:
                 low = middle + 1
-    best = min((_penalty(combinations, tree.classes(node), domains), sum(node), node) for node in _lowest_kept(state))
-    return Recoding(best[2], tree.classes(best[2]), best[0], checked, state.size)
+    penalty, _, best = min(
+        (_penalty(combinations, tree.classes(node), domains), sum(node), node) for node in _lowest_kept(state)
+    )
+    heights = tuple(levels[h] for levels, h in zip(tree.heights, best, strict=True))
+    finder = ClassFinder.of(combinations.columns, domains, heights)
+    return Recoding(heights, finder(combinations.columns), penalty, checked, state.size)
 
 
-def _levels(column: Column, domain: Domain) -> list[Int64Array]:
+def grouped(column: Column, domain: Domain, height: int) -> Column:
+    """The group of each code at a height of its domain: 0 tells all values apart, `top(domain)` none. A function of the code alone."""
+    if height == 0:
+        return column
     if isinstance(domain, NumericDomain):
+        intervals = 2 ** (HALVINGS + 1 - height)
         share = (column - domain.low) / domain.width
-        halved = [np.minimum((share * 2**h).astype(np.int64), 2**h - 1) for h in range(HALVINGS, -1, -1)]
-        return [column, *halved]
+        return np.asarray(np.minimum((share * intervals).astype(np.int64), intervals - 1))
     codes = column.astype(np.int64)
-    if domain.hierarchy is None:
-        return [codes, np.zeros_like(codes)]
-    return [domain.hierarchy.ancestors[codes, h] for h in range(domain.hierarchy.levels)]
+    return np.zeros_like(codes) if domain.hierarchy is None else np.asarray(domain.hierarchy.ancestors[codes, height])
 
 
-def _distinct_levels(levels: list[Int64Array]) -> tuple[Int64Array, ...]:
-    found: list[Int64Array] = []
-    for level in levels:
-        numbers = np.unique(level, return_inverse=True)[1].astype(np.int64)
-        if not found or numbers.max() < found[-1].max():
-            found.append(numbers)
-    return tuple(found)
+def top(domain: Domain) -> int:
+    """The height at which everything is one group."""
+    if isinstance(domain, NumericDomain):
+        return HALVINGS + 1
+    return 1 if domain.hierarchy is None else domain.hierarchy.levels - 1
+
+
+@dataclass(frozen=True)
+class ClassFinder:
+    """The class of any record of the table a recoding was chosen for: records -> numbers as `Recoding.classes` has them.
+
+    Attribute by attribute, groups and then pairs (class so far, group) are looked up among those that occur: memory of d times the
+    combinations, no key overflows.
+    """
+
+    domains: tuple[Domain, ...]
+    heights: tuple[int, ...]
+    groups: tuple[Column, ...]
+    pairs: tuple[Int64Array, ...]
+
+    @staticmethod
+    def of(columns: Sequence[Column], domains: Sequence[Domain], heights: tuple[int, ...]) -> ClassFinder:
+        """From the distinct combinations of the table."""
+        groups, pairs = [], []
+        key = np.zeros(len(columns[0]), dtype=np.int64)
+        for column, domain, height in zip(columns, domains, heights, strict=True):
+            known, group = np.unique(grouped(column, domain, height), return_inverse=True)
+            seen, key = np.unique(key * len(known) + group, return_inverse=True)
+            groups.append(known)
+            pairs.append(seen)
+        return ClassFinder(tuple(domains), heights, tuple(groups), tuple(pairs))
+
+    def __call__(self, columns: Sequence[Column]) -> Int64Array:
+        """(n,) int64. Raises ValueError for a combination that the table does not have."""
+        key = np.zeros(len(columns[0]), dtype=np.int64)
+        for a, column in enumerate(columns):
+            group = _found(self.groups[a], grouped(column, self.domains[a], self.heights[a]))
+            key = _found(self.pairs[a], key * len(self.groups[a]) + group)
+        return key
+
+
+def _found(known: Column, wanted: Column) -> Int64Array:
+    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1).astype(np.int64)
+    if (known[at] != wanted).any():
+        raise ValueError("a combination of quasi-identifiers was not counted before: the table has changed")
+    return at
+
+
+def _distinct_levels(column: Column, domain: Domain) -> list[tuple[int, Int64Array]]:
+    found: list[tuple[int, Int64Array]] = []
+    for height in range(top(domain) + 1):
+        numbers = np.unique(grouped(column, domain, height), return_inverse=True)[1].astype(np.int64)
+        if not found or numbers.max() < found[-1][1].max():
+            found.append((height, numbers))
+    return found
 
 
 def _lowest_open(state: npt.NDArray[np.int8]) -> Node | None:

@@ -11,7 +11,7 @@ from anonlib.errors import Unsatisfiable
 from anonlib.hierarchy import parse_hierarchy
 from anonlib.privacy.class_requirements import AllOf, DistinctDiversity, KAnonymity, frequency_diversity
 from anonlib.privacy.t_closeness import GroundDistance, TCloseness
-from anonlib.solvers.full_domain_lattice import Combinations, lattice, search
+from anonlib.solvers.full_domain_lattice import ClassFinder, Combinations, lattice, search
 
 TREE = parse_hierarchy("a,x,any\nb,x,any\nc,y,any\nd,y,any\ne,y,any\nf,f,any")
 DOMAINS = (
@@ -107,3 +107,20 @@ def test_too_many_choices_are_refused():
     combinations = Combinations((column,) * 8, np.arange(n), np.zeros(n, dtype=np.int64), ones, 1)
     with pytest.raises(Unsatisfiable, match="choices of levels for 8 quasi-identifiers"):
         search(combinations, (domain,) * 8, KAnonymity(2))
+
+
+def test_any_record_finds_its_class_and_an_unknown_one_is_refused():
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        records, _, combinations = table(rng)
+        chosen = search(combinations, DOMAINS, KAnonymity(min(3, len(records))))
+        finder = ClassFinder.of(combinations.columns, DOMAINS, chosen.heights)
+        classes = finder([records[:, a] for a in range(3)])
+        assert classes.max() + 1 == len(set(classes.tolist()))
+        by_record = {row: int(c) for row, c in zip(map(tuple, records.tolist()), classes, strict=True)}
+        by_combination = zip(*(column.tolist() for column in combinations.columns), strict=True)
+        assert by_record == dict(zip(by_combination, chosen.classes.tolist(), strict=True))
+    few = Combinations(tuple(np.array([v]) for v in (3, 1, 0)), *(np.zeros(1, dtype=np.int64),) * 3, 1)
+    finder = ClassFinder.of(few.columns, DOMAINS, (0, 0, 0))
+    with pytest.raises(ValueError, match="not counted before"):
+        finder([np.array([4]), np.array([1]), np.array([0])])
