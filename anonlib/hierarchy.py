@@ -14,7 +14,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -138,7 +138,17 @@ def parse_hierarchy(text: str) -> Hierarchy:
     under two parents or above itself, a label that means different leaves at different levels, and several roots.
     Cost: O(rows * levels).
     """
-    rows, lines = _rows(text)
+    return _checked(*_rows(text))
+
+
+def hierarchy_of(rows: Sequence[Sequence[str]]) -> Hierarchy:
+    """The hierarchy of rows leaf, ..., root, as `Hierarchy.rows` gives them. Raises SpecError as `parse_hierarchy` does."""
+    if not rows or len({len(row) for row in rows}) > 1 or len({row[0] for row in rows}) < len(rows):
+        raise SpecError("a hierarchy has at least one row, all equally long, and one per leaf")
+    return _checked([list(row) for row in rows], list(range(1, len(rows) + 1)))
+
+
+def _checked(rows: list[list[str]], lines: list[int]) -> Hierarchy:
     parents = _parents(rows, lines)
     _refuse_cycle(parents)
     _refuse_roots(rows)

@@ -111,8 +111,8 @@ def domain_statistics(table: Microdata) -> QuasiIdentifiers:
     for name in numeric:
         check_coded(name, kinds[name])
     with explained("reading the domains of the quasi-identifiers"):
-        bounds = _bounds(table.published, numeric, kinds) if numeric else {}
-        values = _values(table.published, categorical, kinds) if categorical else {}
+        bounds = numeric_bounds(table.published, numeric, kinds)
+        values = categories(table.published, categorical, kinds)
     found = []
     for name, column in zip(table.quasi_identifiers, table.columns.quasi_identifiers, strict=True):
         if column.type == "numeric":
@@ -215,8 +215,10 @@ def mixed(frame: DataFrame, partitions: int, by: str | None = None) -> DataFrame
     return dealt.sortWithinPartitions(*[F.expr(key) for key in keys]).drop("anonlib order")
 
 
-def _bounds(frame: DataFrame, names: list[str], kinds: Mapping[str, str]) -> dict[str, tuple[Any, Any]]:
-    """Smallest and largest code of each numeric column."""
+def numeric_bounds(frame: DataFrame, names: Sequence[str], kinds: Mapping[str, str]) -> dict[str, tuple[Any, Any]]:
+    """{numeric column: (smallest, largest) code}. One job, no shuffle. Raises SpecError, see `domain_statistics`."""
+    if not names:
+        return {}
     columns: dict[str, str] = {}
     sums: dict[str, str] = {}
     for i, name in enumerate(names):
@@ -240,8 +242,10 @@ def _bounds(frame: DataFrame, names: list[str], kinds: Mapping[str, str]) -> dic
     return found
 
 
-def _values(frame: DataFrame, names: list[str], kinds: Mapping[str, str]) -> dict[str, list[str | None]]:
-    """Distinct values of each categorical column, as text; None for a missing one."""
+def categories(frame: DataFrame, names: Sequence[str], kinds: Mapping[str, str]) -> dict[str, list[str | None]]:
+    """{categorical column: its distinct values as text, None for a missing one}. One job. Raises SpecError, see `domain_statistics`."""
+    if not names:
+        return {}
     pairs = ", ".join(f"struct({i} AS which, {value_text(name, kinds[name])} AS text)" for i, name in enumerate(names))
     cells = select(select(frame, {"cell": f"explode(array({pairs}))"}), {"which": "cell.which", "text": "cell.text"})
     distinct = aggregate(cells, ["which", "text"], {"n": "count(1)"}).select("which", "text")

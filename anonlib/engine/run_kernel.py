@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from anonlib.engine.relational import rows
+from anonlib.engine.relational import aggregate, rows
 
 Kernel = Callable[[Iterable[Any]], npt.NDArray[np.float64]]
 
@@ -39,3 +39,31 @@ def partial_sums(frame: DataFrame, kernel: Kernel, length: int) -> npt.NDArray[n
     for row in rows(summed, length):
         total[row["at"]] = row["total"]
     return total
+
+
+def merged(
+    frame: DataFrame,
+    kernel: Callable[[Iterable[Any]], Mapping[str, Any]],
+    schema: str,
+    by: Sequence[str],
+    aggregates: Mapping[str, str],
+    limit: int,
+) -> list[dict[str, Any]]:
+    """What `kernel` finds in each partition, merged on the cluster.
+
+    kernel : gets the partition's Arrow record batches and returns {column of `schema`: array}, few rows; it is pickled
+    by, aggregates : how the rows of different tasks are merged, {name: SQL aggregate}
+
+    One job; at most `limit` rows reach the driver, more are an error.
+    """
+    fields = [part.strip().split(" ")[0] for part in schema.split(",")]
+    arrow = {"int": pa.int32(), "bigint": pa.int64(), "double": pa.float64(), "string": pa.string()}
+    kinds = [arrow[part.strip().split(" ")[1]] for part in schema.split(",")]
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        found = kernel(batches)
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(found[f], k) for f, k in zip(fields, kinds, strict=True)], names=fields
+        )
+
+    return rows(aggregate(frame.mapInArrow(task, schema), by, aggregates), limit)

@@ -48,11 +48,17 @@ A heterogeneous method stages `evidence={MATCHES: frame}` besides, one row per p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from anonlib.domains import CategoricalDomain
+from anonlib.domains import CategoricalDomain, NumericDomain
+from anonlib.engine.numeric_codes import code_of, code_type
 from anonlib.engine.quasi_identifiers import QuasiIdentifier, QuasiIdentifiers
+from anonlib.engine.relational import DataFrame
+from anonlib.engine.statistics import value_text
 from anonlib.errors import SpecError
-from anonlib.release.manifest import QuasiIdentifierPart
+from anonlib.hierarchy import hierarchy_of
+from anonlib.release.manifest import Manifest, QuasiIdentifierPart
+from anonlib.sql import quoted
 
 MICRODATA = "microdata"
 EC_ID = "ec_id"
@@ -122,6 +128,64 @@ def roles(quasi_identifiers: QuasiIdentifiers, sensitive: Sequence[str], classes
 def parts(quasi_identifiers: QuasiIdentifiers) -> tuple[QuasiIdentifierPart, ...]:
     """The quasi-identifiers as the manifest states them."""
     return tuple(_part(column) for column in quasi_identifiers.columns)
+
+
+def quasi_identifiers(manifest: Manifest) -> QuasiIdentifiers:
+    """The inverse of `parts`: the quasi-identifiers of a release, from its manifest. Raises SpecError for a hierarchy that is none."""
+    return QuasiIdentifiers(tuple(_column(part) for part in manifest.quasi_identifiers))
+
+
+def boxes(frame: DataFrame, manifest: Manifest, labels: bool = False) -> dict[str, str]:
+    """{column: SQL over `microdata/`} that gives published records as `anonlib.queries.boxes` reads them.
+
+    Per quasi-identifier qI_lo and qI_hi (codes), or qI_set (array of text) and with `labels` qI_label; s0, s1, ... the sensitive values
+    as text; ec_id where the release has classes.
+    """
+    found = {}
+    for i, part in enumerate(manifest.quasi_identifiers):
+        if part.kind == "numeric":
+            found |= {f"q{i}_lo": column_codes(part)["low"], f"q{i}_hi": column_codes(part)["high"]}
+        else:
+            found[f"q{i}_set"] = f"transform({quoted(part.name)}, e -> {value_text('e', part.type)})"
+            if labels and part.hierarchy:
+                found[f"q{i}_label"] = quoted(label_name(part.name))
+    kinds = dict(frame.dtypes)
+    for i, name in enumerate(sensitive_columns(manifest)):
+        found[f"s{i}"] = value_text(name, kinds[name])
+    return found | ({EC_ID: quoted(EC_ID)} if has_classes(manifest) else {})
+
+
+def column_codes(part: QuasiIdentifierPart) -> dict[str, str]:
+    """SQL: the ends of a numeric quasi-identifier's interval as codes, `low` and `high`."""
+    return {"low": code_of(low_name(part.name), part.type), "high": code_of(high_name(part.name), part.type)}
+
+
+def domain_ends(part: QuasiIdentifierPart) -> tuple[Any, Any]:
+    """The ends of a numeric domain as codes: ints, floats for floating columns."""
+    read: Any = float if code_type(part.type) == "double" else int
+    return read(part.low or 0), read(part.high or 0)
+
+
+def has_classes(manifest: Manifest) -> bool:
+    """Whether records stand in equivalence classes; else each has a box of its own."""
+    return any(column.role == EC_ID for column in manifest.tables[MICRODATA].columns)
+
+
+def sensitive_columns(manifest: Manifest) -> list[str]:
+    """The sensitive columns, in the order of their guarantees."""
+    return [manifest.guarantee.sensitive, *(part.sensitive for part in manifest.guarantee.also)]
+
+
+def _column(part: QuasiIdentifierPart) -> QuasiIdentifier:
+    if part.kind == "numeric":
+        low, high = domain_ends(part)
+        return QuasiIdentifier(part.name, part.type, NumericDomain(part.name, float(low), float(high)), low, high)
+    if part.hierarchy:
+        tree = hierarchy_of(part.hierarchy)
+        domain = CategoricalDomain(part.name, tree.labels[: tree.leaves], tree)
+    else:
+        domain = CategoricalDomain(part.name, tuple(part.values))
+    return QuasiIdentifier(part.name, part.type, domain)
 
 
 def _part(column: QuasiIdentifier) -> QuasiIdentifierPart:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonlib.errors import SpecError
-from anonlib.hierarchy import Hierarchy, parse_hierarchy, read_hierarchy
+from anonlib.hierarchy import Hierarchy, hierarchy_of, parse_hierarchy, read_hierarchy
 
 DISEASES = """flu,lung disease,any
 gastritis,stomach disease,any
@@ -155,3 +155,13 @@ def test_a_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
     (tmp_path / "latin.csv").write_bytes("\xe9,any".encode("latin-1"))
     with pytest.raises(SpecError, match="is not UTF-8 text"):
         read_hierarchy(tmp_path / "latin.csv")
+
+
+def test_rows_and_back():
+    tree = parse_hierarchy('b;"x;y";any\nc;z,;any\na;"x;y";any\n')
+    assert tree.rows == [["b", "x;y", "any"], ["a", "x;y", "any"], ["c", "z,", "any"]]
+    assert hierarchy_of(tree.rows) == tree
+    with pytest.raises(SpecError, match="two parents"):
+        hierarchy_of([["a", "x", "any"], ["b", "x", "any"], ["x", "y", "any"]])
+    with pytest.raises(SpecError, match="equally long"):
+        hierarchy_of([["a", "any"], ["b"]])
