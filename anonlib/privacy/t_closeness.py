@@ -185,6 +185,28 @@ class TCloseness:
         return max(self.emd(groups[near]))
 
 
+@dataclass(frozen=True, eq=False)
+class SeveralAttributes:
+    """t-closeness of several sensitive attributes at once: counts stand side by side, attribute after attribute."""
+
+    parts: tuple[TCloseness, ...]
+
+    @property
+    def smallest(self) -> int:
+        """A single record may be close enough; its values decide."""
+        return 1
+
+    def holds(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """(G,) bool: whether every attribute of each group is close. counts : (G, sum of m) int64."""
+        found = np.ones(len(counts), dtype=bool)
+        start = 0
+        for part in self.parts:
+            rest = np.flatnonzero(found)
+            found[rest] = part.close(counts[rest, start : start + part.distance.m])
+            start += part.distance.m
+        return found
+
+
 def guarantee_words(column: str, closeness: TCloseness, k: int = 1) -> str:
     """What t-closeness promises, in words with the numbers used."""
     how = {

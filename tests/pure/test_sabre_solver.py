@@ -11,8 +11,9 @@ from scipy.optimize import linprog
 
 from anonlib.errors import Unsatisfiable
 from anonlib.hierarchy import parse_hierarchy
+from anonlib.privacy.ec_sizes import Partitions
 from anonlib.privacy.t_closeness import GroundDistance, TCloseness
-from anonlib.solvers.ec_size_tree import Partitions, choose, ec_sizes
+from anonlib.solvers.ec_size_tree import choose, ec_sizes
 from anonlib.solvers.sabre_buckets import BucketPartition, bucketize, greedy_path
 
 TREE = parse_hierarchy(

@@ -1,0 +1,243 @@
+"""Split equivalence classes on, in two, while both halves keep the promise and information loss falls.
+
+SABRE halves a class bucket by bucket and knows of the halves only the bound D + U. Here a class is halved by its records: their sensitive
+values are dealt evenly to both halves, as finely as the promise asks and no finer, and within each group of values the records that lie
+lower along one attribute go to one half. So a proposal is an attribute and a number of groups:
+
+    gap       one group of all values, cut between two different values of the attribute, next to the median (Mondrian's cut)
+    1 group   one group of all values, cut at the median record
+    G groups  neighbouring sensitive values grouped into G groups of about equal numbers; the lower half of every group goes left
+    all       a group for each sensitive value: the halves differ in each value by one record at most
+
+The records in the middle of groups of odd size are paired with their neighbours in the order of values, and of each pair the lower one goes
+left. The coarsest groups that the promise allows are taken, and among the attributes the one that lowers information loss most. A
+half's box lies in its parent's, so loss never rises. Whether a half keeps the promise is asked of its true counts.
+
+All classes of a level are split together: each proposal is one sort of the records still in play, so nothing loops over classes or records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from anonlib.domains import CategoricalDomain, Domain, NumericDomain
+from anonlib.privacy.class_requirements import Requirement
+
+Int64Array = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+Codes = npt.NDArray[Any]
+
+CELLS = 1 << 22
+"""Counts (halves x sensitive values) held at once: 32 MB."""
+LEAST = 1e-9
+"""A split must lower the loss of its class (times its records) by this, which rounding does not reach."""
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """The n records of a partition.
+
+    columns   : code columns, as `anonlib.domains` describes them; domains : theirs
+    sensitive : per sensitive attribute (n,) int64 codes; sizes : how many values each has in the whole table
+    position  : (n,) int64, where each record's first sensitive value stands in the order of the ground distance
+    ties      : (n,) int64, a permutation that decides between records of equal value: neighbours in it are alike (Hilbert order)
+    """
+
+    columns: Sequence[Codes]
+    domains: Sequence[Domain]
+    sensitive: Sequence[Int64Array]
+    sizes: Sequence[int]
+    position: Int64Array
+    ties: Int64Array
+
+    def counts(self, groups: Int64Array, number: int, of: Int64Array) -> Int64Array:
+        """(number, sum of sizes) int64: sensitive values in each group, attribute after attribute. groups : of the records `of`."""
+        parts = [
+            np.bincount(groups * size + codes[of], minlength=number * size).reshape(number, size)
+            for codes, size in zip(self.sensitive, self.sizes, strict=True)
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+
+def halved(records: Records, classes: Int64Array, requirement: Requirement, k: int = 1) -> Int64Array:
+    """The class of each record, (n,) int64 without a hole, after splitting `classes` as far as `requirement` and k allow.
+
+    requirement : over counts of all sensitive attributes side by side, as `Records.counts` gives them
+    Cost: about (levels) x (attributes) x (2 + groups tried, at most log2 m) sorts of the records still in play.
+    """
+    search = _Search(records, requirement, k)
+    label = np.array(classes, dtype=np.int64)
+    number = int(label.max(initial=-1)) + 1
+    active = np.arange(len(label), dtype=np.int64)
+    while active.size:
+        _, own = np.unique(label[active], return_inverse=True)
+        upper, split = search.level(active, own.astype(np.int64))
+        fresh = number + np.cumsum(split) - 1
+        moving = split[own] & upper
+        label[active[moving]] = fresh[own[moving]]
+        number += int(split.sum())
+        active = active[split[own]]
+    return np.unique(label, return_inverse=True)[1].astype(np.int64)
+
+
+def information_loss(records: Records, of: Int64Array, groups: Int64Array, number: int) -> FloatArray:
+    """(number,) sum over attributes of the paper's information loss of each group's box (SABRE, section 3.2). No group is empty.
+
+    of : (r,) records, groups : (r,) int64 their groups. O(r log r) per categorical attribute without a hierarchy, else O(r).
+    """
+    order = np.argsort(groups, kind="stable")
+    sizes = np.bincount(groups, minlength=number)
+    starts = np.cumsum(sizes) - sizes
+    total = np.zeros(number, dtype=np.float64)
+    for column, domain in zip(records.columns, records.domains, strict=True):
+        values = column[of[order]]
+        if isinstance(domain, CategoricalDomain) and domain.hierarchy is None:
+            owners = np.unique(groups * domain.size + column[of]) // domain.size
+            distinct = np.bincount(owners, minlength=number)
+            total += np.where(distinct > 1, distinct / domain.size, 0)
+            continue
+        low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+        if isinstance(domain, NumericDomain):
+            total += domain.penalty(low, high)
+        else:
+            tree = domain.hierarchy
+            assert tree is not None
+            node = tree.cover(low, high)
+            total += np.where(low == high, 0, (tree.last[node] - tree.first[node] + 1) / tree.leaves)
+    return total
+
+
+class _Search:
+    def __init__(self, records: Records, requirement: Requirement, k: int) -> None:
+        self.records, self.requirement = records, requirement
+        self.least = max(k, requirement.smallest, 1)
+        self.n = len(records.position)
+        self.along = [self._ranks(column) for column in records.columns]
+        self.by_value = self._ranks(records.position)
+        self.most_groups = int(records.position.max(initial=0)) + 1
+
+    def _ranks(self, column: Codes) -> Int64Array:
+        """(n,) the place of each record when all are sorted by the column, then by ties: one number a record."""
+        found = np.empty(self.n, dtype=np.int64)
+        found[np.lexsort((self.records.ties, column))] = np.arange(self.n)
+        return found
+
+    def level(self, active: Int64Array, own: Int64Array) -> tuple[BoolArray, BoolArray]:
+        """(upper (r,) whether each active record goes to the new class, split (c,) which classes are split).
+
+        active : (r,) records; own : (r,) int64, their class among c.
+        """
+        sizes = np.bincount(own)
+        upper, split = np.zeros(len(active), dtype=bool), np.zeros(len(sizes), dtype=bool)
+        loss = information_loss(self.records, active, own, len(sizes)) * sizes
+        open_ = (sizes >= 2 * self.least) & (loss > LEAST)
+        groups = 0  # stands for the gap
+        while open_.any() and groups < 2 * self.most_groups:
+            here = np.flatnonzero(open_[own])
+            chosen = np.flatnonzero(open_)
+            renumber = np.cumsum(open_) - 1
+            moved, found = self._best(active[here], renumber[own[here]], loss[chosen], groups)
+            upper[here] = moved
+            split[chosen[found]] = True
+            open_[chosen[found]] = False
+            groups = max(1, 2 * groups)
+            open_ &= sizes >= groups
+        return upper, split
+
+    def _best(self, of: Int64Array, own: Int64Array, loss: FloatArray, groups: int) -> tuple[BoolArray, BoolArray]:
+        """The attribute that lowers loss most, for each class, among those whose halves keep the promise."""
+        upper, found = np.zeros(len(of), dtype=bool), np.zeros(len(loss), dtype=bool)
+        best = np.full(len(loss), LEAST)
+        grouped = self._grouped(of, own, len(loss), groups) if groups > 1 else own
+        for along in self.along:
+            proposed = self._gap(of, own, along) if groups == 0 else self._medians(of, own, grouped, along)
+            good = self._kept(of, own, proposed, len(loss))
+            if not good.any():
+                continue
+            some = good[own]
+            renumber = np.cumsum(good) - 1
+            halves = 2 * renumber[own[some]] + proposed[some]
+            after = information_loss(self.records, of[some], halves, 2 * int(good.sum()))
+            after = (after * np.bincount(halves)).reshape(-1, 2).sum(axis=1)
+            better = np.zeros(len(loss), dtype=bool)
+            better[good] = loss[good] - after > best[good]
+            best[better] = (loss[good] - after)[better[good]]
+            upper = np.where(better[own], proposed, upper)
+            found |= better
+        return upper, found
+
+    def _kept(self, of: Int64Array, own: Int64Array, upper: BoolArray, number: int) -> BoolArray:
+        """(number,) which classes may be split so: both halves are large enough and keep the promise."""
+        halves = 2 * own + upper
+        good = (np.bincount(halves, minlength=2 * number).reshape(-1, 2) >= self.least).all(axis=1)
+        step = max(1, CELLS // (2 * sum(self.records.sizes)))
+        asked = np.flatnonzero(good)
+        renumber = np.cumsum(good) - 1
+        for start in range(0, len(asked), step):
+            part = asked[start : start + step]
+            member = np.zeros(number, dtype=bool)
+            member[part] = True
+            some = np.flatnonzero(member[own])
+            local = 2 * (renumber[own[some]] - start) + upper[some]
+            counts = self.records.counts(local, 2 * len(part), of[some])
+            good[part] = self.requirement.holds(counts).reshape(-1, 2).all(axis=1)
+        return cast(BoolArray, good)
+
+    def _gap(self, of: Int64Array, own: Int64Array, along: Int64Array) -> BoolArray:
+        """Cut each class between two values, at the gap nearest to its median that leaves both sides large enough."""
+        order = np.argsort(own * self.n + along[of])
+        column = self.records.columns[next(i for i, ranks in enumerate(self.along) if ranks is along)]
+        classes, values = own[order], column[of[order]]
+        sizes = np.bincount(own)
+        starts = np.cumsum(sizes) - sizes
+        place = np.arange(len(order)) - starts[classes]
+        cut = np.r_[False, (values[1:] != values[:-1]) & (classes[1:] == classes[:-1])]
+        cut &= (place >= self.least) & (sizes[classes] - place >= self.least)
+        at = np.flatnonzero(cut)
+        away = np.abs(2 * place[at] - sizes[classes[at]])
+        nearest = at[np.lexsort((place[at], away, classes[at]))]
+        first = nearest[np.r_[True, classes[nearest[1:]] != classes[nearest[:-1]]]] if len(nearest) else nearest
+        begins = np.full(len(sizes), np.iinfo(np.int64).max)
+        begins[classes[first]] = place[first]
+        upper = np.empty(len(of), dtype=bool)
+        upper[order] = place >= begins[classes]
+        return upper
+
+    def _grouped(self, of: Int64Array, own: Int64Array, number: int, groups: int) -> Int64Array:
+        """(r,) the group of each record within its class: whole values, grouped by where the middle of their records stands."""
+        order = np.argsort(own * self.n + self.by_value[of])
+        sizes = np.bincount(own, minlength=number)
+        classes, value = own[order], self.records.position[of[order]]
+        new = np.flatnonzero(np.r_[True, (value[1:] != value[:-1]) | (classes[1:] != classes[:-1])])
+        run = np.diff(np.r_[new, len(order)])
+        middle = 2 * (new - (np.cumsum(sizes) - sizes)[classes[new]]) + run  # twice the middle's place in its class
+        each = np.arange(len(new))
+        share = classes[new] * groups + middle * groups // (2 * sizes[classes[new]])
+        group = each if groups >= self.most_groups else share
+        found = np.empty(len(of), dtype=np.int64)
+        found[order] = np.repeat(group, run)
+        return found
+
+    def _medians(self, of: Int64Array, own: Int64Array, group: Int64Array, along: Int64Array) -> BoolArray:
+        """Cut every group at its median; records in the middle of odd groups are paired with the next such record of the class."""
+        order = np.argsort(group * self.n + along[of])
+        groups = group[order]
+        starts = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])
+        sizes = np.diff(np.r_[starts, len(order)])
+        place = np.arange(len(order)) - np.repeat(starts, sizes)
+        upper = np.empty(len(of), dtype=bool)
+        upper[order] = place >= np.repeat(sizes // 2, sizes)
+        odd = order[(starts + sizes // 2)[sizes % 2 == 1]]  # in the order of groups, so of classes
+        classes = own[odd]
+        turn = np.arange(len(odd)) - np.searchsorted(classes, classes)
+        left = np.flatnonzero((turn % 2 == 0) & np.r_[classes[1:] == classes[:-1], False][: len(odd)])
+        one, other = odd[left], odd[left + 1]
+        lower = along[of[one]] < along[of[other]]
+        upper[one], upper[other] = ~lower, lower
+        return upper
