@@ -13,19 +13,20 @@ from anonlib.sql import quoted
 
 
 def with_values(
-    frame: DataFrame, code: str, texts: Mapping[str, Sequence[str | None]], types: Mapping[str, str]
+    frame: DataFrame, code: str, texts: Sequence[Sequence[str | None]], types: Mapping[str, str]
 ) -> DataFrame:
-    """`frame` with new columns: texts[name][code] as Spark type types[name], for each name; `code` is SQL of an int in range.
+    """`frame` with new columns `types` {name: Spark type}, the k-th from texts[code][k]; `code` is SQL of an int in range.
 
-    One broadcast join of m rows; partitions and the order of rows stay.
+    One broadcast join of as many rows as there are texts; partitions and the order of rows stay.
     """
-    names = list(texts)
-    inner = [f"anonlib value {k}" for k in range(len(names))]
-    rows = list(zip(range(len(texts[names[0]])), *(texts[name] for name in names), strict=True))
-    schema = "`anonlib code` int, " + ", ".join(f"{quoted(name)} string" for name in inner)
-    values = small_table(frame, schema, rows).select(
+    inner = [f"anonlib value {k}" for k in range(len(types))]
+    schema = ", ".join(["`anonlib code` int", *(f"{quoted(name)} string" for name in inner)])
+    values = small_table(frame, schema, [(i, *row) for i, row in enumerate(texts)]).select(
         "anonlib code",
-        *[F.expr(typed_value(quoted(k), types[name])).alias(name) for k, name in zip(inner, names, strict=True)],
+        *[
+            F.expr(typed_value(quoted(k), kind)).alias(name)
+            for k, (name, kind) in zip(inner, types.items(), strict=True)
+        ],
     )
     # a left join, so that no filter on the code is made up and moved below the task that computes it
     joined = frame.withColumn("anonlib coded", F.expr(code)).join(

@@ -7,7 +7,7 @@ beyond that the counts stay on the cluster and only their totals travel (the inp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -94,12 +94,13 @@ def _normal(column: str, spark_type: str) -> str:
 
 
 def sensitive_statistics(
-    frame: DataFrame, sensitive: str, keep: str | None, refuse: Mapping[str, str]
+    frame: DataFrame, sensitive: str, keep: str | None, refuse: Mapping[str, str], parts: Sequence[str] = ()
 ) -> SensitiveStatistics:
     """Count `sensitive` per partition.
 
     keep   : SQL condition under which a row is published (the missing-value policy `drop`), or None for every row
     refuse : {column: SQL condition that must not hold} (the policy `error`)
+    parts  : the sensitive columns that `sensitive` combines, if it is none itself
 
     Raises SpecError for an empty table, a refused value (column and count are named), or more than `MAX_VALUES` distinct values.
     """
@@ -121,7 +122,7 @@ def sensitive_statistics(
     else:
         table = _totals(found)
         partitions, grouped = _grouped(found[found["n"] > 0])
-    _check(table, refuse, sensitive)
+    _check(table, refuse, sensitive, parts or (sensitive,))
 
     published = table[table["n"] > 0]
     texts = [None if not isinstance(text, str) else text for text in published["text"]]
@@ -220,13 +221,13 @@ def _refused(refuse: Mapping[str, str]) -> list[str]:
     return [f"refused_{k}" for k in range(len(refuse))]
 
 
-def _check(table: pd.DataFrame, refuse: Mapping[str, str], sensitive: str) -> None:
+def _check(table: pd.DataFrame, refuse: Mapping[str, str], sensitive: str, parts: Sequence[str]) -> None:
     if len(table) == 0:
         raise SpecError("input: the table is empty; there is nothing to publish")
     for name, column in zip(_refused(refuse), refuse, strict=True):
         bad = int(table[name].sum())
         if bad:
-            part = "sensitive" if column == sensitive else "quasi_identifiers"
+            part = "sensitive" if column in parts else "quasi_identifiers"
             raise SpecError(
                 f"column {column!r}: {bad:,} rows have no value (null or NaN) and missing.{part} is error; "
                 f"set missing: {{{part}: drop}} or {{{part}: keep}}, or mend the data"

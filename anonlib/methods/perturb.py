@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from anonlib.engine import ranks
+from anonlib.engine import compound, ranks
 from anonlib.engine.arrange import arranged
 from anonlib.engine.coded import with_values
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.operators import operators_table
 from anonlib.engine.relational import with_columns
-from anonlib.engine.statistics import sensitive_statistics
+from anonlib.engine.statistics import SensitiveStatistics, sensitive_statistics
 from anonlib.engine.tables import project, types
 from anonlib.exact import text
 from anonlib.kernels.perturb import CODE_BITS
@@ -37,10 +37,12 @@ from anonlib.kernels.perturb import Perturb as Kernel
 from anonlib.methods.recipe import Draft, Explanation, Grid, Say, Stage
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.rho_privacy import RhoPrivacy, guarantee_words, percent
+from anonlib.privacy.subtables import SubTable, belief_in_groups
 from anonlib.release.manifest import GuaranteePart, RowsPart, SizePart, SolverPart, ValuePart
 from anonlib.release.perturbed import DOMAIN, MICRODATA, OPERATORS, SUBTABLE, operator_types
 from anonlib.solvers.perturbation_partitioning import Partitioning, solve, solve_whole
 from anonlib.spec.perturb import Perturb
+from anonlib.sql import quoted
 
 _PACKED = "anonlib packed"
 
@@ -68,50 +70,35 @@ def choose_subtables(counts: SensitiveCounts, wanted: Perturb) -> PerturbChoice:
 
 def perturb(table: Microdata, wanted: Perturb, key: bytes, stage: Stage, say: Say) -> Draft:
     """Publish `table` under (rho1, rho2)-privacy. Tables are staged through `stage`; nothing is visible yet."""
-    say("counting the sensitive values (first pass)")
-    statistics = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse)
-    counts = statistics.counts
-    say(f"choosing sub-tables for {counts.n:,} records and {counts.m:,} sensitive values")
-    choice = choose_subtables(counts, wanted)
-    subtables = choice.partitioning.subtables
-    say(_summary(choice))
+    table, statistics, choice = _counted_and_chosen(table, wanted, say)
+    counts, subtables = statistics.counts, choice.partitioning.subtables
+    sensitive = {name: types(table.frame)[name] for name in table.sensitive_columns}
+    texts = _texts(counts, table)
     say("perturbing records within their sub-tables (second pass)")
     # packed: qi..., other..., packed
-    packed = ranks.with_kernel(table.published, statistics, Kernel(subtables, key), _PACKED).drop(table.sensitive)
-    spark_types = {table.sensitive: types(table.frame)[table.sensitive]}
-    coded = with_values(
-        packed, f"CAST(`{_PACKED}` & {(1 << CODE_BITS) - 1} AS INT)", {table.sensitive: counts.values}, spark_types
-    )
-    published = with_columns(coded, {SUBTABLE: f"CAST(shiftright(`{_PACKED}`, {CODE_BITS}) AS INT)"})
-    names = [*table.quasi_identifiers, *table.other, table.sensitive, SUBTABLE]
+    packed = ranks.with_kernel(table.published, statistics, Kernel(subtables, key), _PACKED)
+    packed = project(packed, [*table.quasi_identifiers, *table.other, _PACKED])
+    code = f"CAST({quoted(_PACKED)} & {(1 << CODE_BITS) - 1} AS INT)"
+    subtable = f"CAST(shiftright({quoted(_PACKED)}, {CODE_BITS}) AS INT)"
+    published = with_columns(with_values(packed, code, texts, sensitive), {SUBTABLE: subtable})
+    names = [*table.quasi_identifiers, *table.other, *sensitive, SUBTABLE]
     if statistics.grouped:
         say(
             "mixing rows (one shuffle): the input is sorted or grouped by something that goes with the sensitive values"
         )
     mixed_into = statistics.partitions if statistics.grouped else None
     microdata = stage(MICRODATA, arranged(project(published, names), None, mixed_into))
-    rows = [
-        (
-            i,
-            t.size,
-            [counts.values[c] for c in t.codes],
-            t.counts.tolist(),
-            t.domain_size,
-            float(t.gamma),
-            text(t.gamma),
-            float(t.retention),
-        )
-        for i, t in enumerate(subtables)
-    ]
-    operators = stage(OPERATORS, operators_table(table.frame, rows, operator_types(spark_types), DOMAIN))
+    columns = operator_types(sensitive)
+    rows = [_operator(i, t, texts) for i, t in enumerate(subtables)]
+    operators = stage(OPERATORS, operators_table(table.frame, rows, columns, DOMAIN, sensitive))
     roles = {
         MICRODATA: {
             **dict.fromkeys(table.quasi_identifiers, "quasi_identifier"),
             **dict.fromkeys(table.other, "other"),
-            table.sensitive: "sensitive",
+            **dict.fromkeys(sensitive, "sensitive"),
             SUBTABLE: SUBTABLE,
         },
-        OPERATORS: {name: name for name in operator_types(spark_types)},
+        OPERATORS: {name: name for name in columns},
     }
     return Draft(
         layout="perturbed",
@@ -133,13 +120,52 @@ def perturb(table: Microdata, wanted: Perturb, key: bytes, stage: Stage, say: Sa
 
 def explain(table: Microdata, wanted: Perturb, say: Say) -> Explanation:
     """What `perturb` would choose: one scan for the counts, then the driver alone."""
-    say("counting the sensitive values")
-    counts = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse).counts
-    say(f"choosing sub-tables for {counts.n:,} records and {counts.m:,} sensitive values")
-    return explained_subtables(table.sensitive, wanted, choose_subtables(counts, wanted))
+    table, _, choice = _counted_and_chosen(table, wanted, say)
+    return explained_subtables(_words(table, wanted, choice), choice)
 
 
-def explained_subtables(sensitive: str, wanted: Perturb, choice: PerturbChoice, most: int = 20) -> Explanation:
+def _counted_and_chosen(
+    table: Microdata, wanted: Perturb, say: Say
+) -> tuple[Microdata, SensitiveStatistics, PerturbChoice]:
+    """The table with its sensitive value in one column, what pass 1 found, and the sub-tables."""
+    table, column = compound.with_compound(table)
+    say("counting the sensitive values (first pass)")
+    statistics = sensitive_statistics(table.frame, column, table.keep, table.refuse, table.sensitive_columns)
+    say(f"choosing sub-tables for {statistics.counts.n:,} records and {statistics.counts.m:,} sensitive values")
+    choice = choose_subtables(statistics.counts, wanted)
+    say(_summary(choice))
+    return table, statistics, choice
+
+
+def _texts(counts: SensitiveCounts, table: Microdata) -> list[tuple[str | None, ...]]:
+    """Of each value: the texts of the sensitive columns."""
+    columns = len(table.sensitive_columns)
+    return [(value,) if columns == 1 else compound.parts_of(value, columns) for value in counts.values]
+
+
+def _words(table: Microdata, wanted: Perturb, choice: PerturbChoice) -> str:
+    """The promise and, of several sensitive columns, what may be believed of each alone."""
+    columns = table.sensitive_columns
+    asked = RhoPrivacy(wanted.rho1, wanted.rho2)
+    words = guarantee_words(compound.name(columns), asked, choice.counts, choice.protected)
+    if len(columns) == 1:
+        return words
+    texts, alone = _texts(choice.counts, table), []
+    for k, column in enumerate(columns):
+        code = {value: i for i, value in enumerate(dict.fromkeys(row[k] for row in texts))}
+        group = np.array([code[row[k]] for row in texts], dtype=np.int64)
+        alone.append(f"{percent(belief_in_groups(choice.partitioning.subtables, group))} of {column}")
+    return f"{words} That is a bound on combinations: a value of one column alone may be believed with up to {', '.join(alone)}."
+
+
+def _operator(i: int, part: SubTable, texts: list[tuple[str | None, ...]]) -> tuple[Any, ...]:
+    """A row of `operators/`, in the order of `operator_types`."""
+    domain = [list(texts[code]) for code in part.codes.tolist()]
+    gamma, kept = part.gamma, float(part.retention)
+    return (i, part.size, domain, part.counts.tolist(), part.domain_size, float(gamma), text(gamma), kept)
+
+
+def explained_subtables(words: str, choice: PerturbChoice, most: int = 20) -> Explanation:
     """A choice of sub-tables in words and tables; the `most` largest are shown."""
     found, counts = choice.partitioning, choice.counts
     largest = sorted(enumerate(found.subtables), key=lambda it: (-it[1].size, it[0]))[:most]
@@ -156,7 +182,7 @@ def explained_subtables(sensitive: str, wanted: Perturb, choice: PerturbChoice, 
     )
     hidden = len(found.subtables) - len(rows)
     return Explanation(
-        words=guarantee_words(sensitive, RhoPrivacy(wanted.rho1, wanted.rho2), counts, choice.protected),
+        words=words,
         summary=_summary(choice),
         grids=(
             Grid(
@@ -239,15 +265,15 @@ def _solver_part(choice: PerturbChoice) -> SolverPart:
 
 
 def _guarantee(table: Microdata, wanted: Perturb, choice: PerturbChoice) -> GuaranteePart:
-    counts = choice.counts
-    asked = RhoPrivacy(wanted.rho1, wanted.rho2)
+    counts, found = choice.counts, types(table.frame)
+    sensitive = {name: found[name] for name in table.sensitive_columns}
     # without a rho1 every value is protected: the largest share is the rho1 that says so
     rho1 = wanted.rho1 if wanted.rho1 is not None else Fraction(int(counts.counts.max()), counts.n)
     return GuaranteePart(
         model="(rho1, rho2)-privacy",
-        words=guarantee_words(table.sensitive, asked, counts, choice.protected),
-        sensitive=table.sensitive,
-        sensitive_type=types(table.frame)[table.sensitive],
+        words=_words(table, wanted, choice),
+        sensitive=compound.name(table.sensitive_columns),
+        sensitive_type=operator_types(sensitive)[DOMAIN].removeprefix("array<").removesuffix(">"),
         values=[
             ValuePart(
                 value=value,

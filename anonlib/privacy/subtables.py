@@ -89,3 +89,22 @@ class SubTables:
     def mean_retention(self) -> float:
         """Average over records of p_i: the share of records that are not replaced."""
         return sum(t.size * float(t.retention) for t in self.tables) / self.records
+
+
+def belief_in_groups(subtables: SubTables, group: Int64Array) -> Fraction:
+    """The largest belief after the release that a record's value lies in one group of values. group : (m,) int64, each value's group.
+
+    Of several sensitive columns perturbed together, the values that agree in one column are such a group: (rho1, rho2)-privacy
+    bounds the belief in each combination, not in them. Seen a value y of a group with a share of s, that is
+    (f_y gamma + s - f_y) / (f_y gamma + 1 - f_y).
+    """
+    largest = Fraction(0)
+    for t in subtables:
+        of_group = np.zeros(int(group.max()) + 1, dtype=np.int64)
+        np.add.at(of_group, group[t.codes], t.counts)
+        held, mine = of_group[group[t.codes]], t.counts
+        gamma = float(t.gamma)
+        at = int(np.argmax((mine * gamma + held - mine) / (mine * gamma + t.size - mine)))
+        y, s = int(mine[at]), int(held[at])
+        largest = max(largest, (y * t.gamma + s - y) / (y * t.gamma + t.size - y))
+    return largest

@@ -20,13 +20,14 @@ class Perturb(Method):
     """Small domain randomization: every record, with its sensitive value perturbed within a sub-table of few values.
 
     rho1, rho2   : a sensitive value with a share of at most rho1 of the records (every value when rho1 is not given) is believed of a
-                   person with at most rho2
+                   person with at most rho2; of several sensitive columns, a combination of values that occurs is one value
     delta        : the stated error bound fails with this chance at most
     partitioning : "small_domain", or "whole" for uniform perturbation of the whole table, the baseline
     merging      : how groups become sub-tables: "search" (any groups, never worse; the default), or "neighbours" (as the paper has it)
     """
 
     name: ClassVar[str] = "perturb"
+    sensitive_columns: ClassVar[int] = 8
     reserved: ClassVar[tuple[str, ...]] = PERTURBED
 
     rho2: Share = Field(description="the bound on what may be believed of a person, e.g. rho2: 1/6")
