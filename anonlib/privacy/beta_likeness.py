@@ -1,0 +1,58 @@
+"""beta-likeness of heterogeneous generalization: among a record's matches no sensitive value has more than (1 + beta) times its share.
+
+Source: heterogeneous generalization, definition 4 and equations (3) to (5). Exact: whole numbers and fractions only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from anonlib.privacy.counts import Int64Array
+
+BoolArray = npt.NDArray[np.bool_]
+_SAFE = 1 << 62
+
+
+@dataclass(frozen=True)
+class BetaLikeness:
+    """psi_i <= (1 + beta) phi_i for all values i, psi_i among a record's matches, phi_i in the whole table.
+
+    table : (m,) int64, records of each value in the whole table, each at least 1
+    """
+
+    beta: Fraction
+    table: Int64Array
+
+    @property
+    def n(self) -> int:
+        """Records of the whole table."""
+        return int(self.table.sum())
+
+    def copies(self, matches: npt.ArrayLike) -> Int64Array:
+        """floor((1 + beta) phi_i mu): how many of mu matches may carry value i. (..., m) int64 for mu of any shape (...)."""
+        mu = np.asarray(matches, dtype=np.int64)[..., None]
+        factor = 1 + self.beta
+        largest = max(factor.numerator * int(self.table.max()) * int(mu.max(initial=1)), factor.denominator * self.n)
+        kind: Any = np.int64 if largest < _SAFE else object  # Python's integers where a product could overflow
+        found = mu.astype(kind) * self.table.astype(kind) * factor.numerator // (factor.denominator * self.n)
+        return np.asarray(np.minimum(found, mu), dtype=np.int64)
+
+    def holds(self, carried: Int64Array) -> BoolArray:
+        """(g,) bool: carried : (g, m) int64, how many of each record's matches carry each value."""
+        return np.asarray((carried <= self.copies(carried.sum(axis=1))).all(axis=1))
+
+    def attained(self, carried: npt.ArrayLike, matches: int) -> Fraction:
+        """The beta that (m,) counts among so many matches keep: max_i psi_i / phi_i - 1."""
+        pairs = zip(np.asarray(carried).tolist(), self.table.tolist(), strict=True)
+        return max(Fraction(c * self.n, matches * t) for c, t in pairs) - 1
+
+    @property
+    def equivalent_l(self) -> int:
+        """ceil(1 / ((1 + beta) phi_min)): l-diversity with so many matches keeps the bound as well (Theorem 4)."""
+        rarest = (1 + self.beta) * Fraction(int(self.table.min()), self.n)
+        return -(-rarest.denominator // rarest.numerator)
