@@ -115,7 +115,7 @@ def over_cells(cells: DataFrame, kernel: Kernel, schema: str, key: bytes, purpos
 def over_batches(
     coded: DataFrame, kernel: Callable[[list[Codes], Int64Array], dict[str, Any]], schema: str
 ) -> DataFrame:
-    """Run `kernel` on batch after batch of code columns and sensitive codes. Narrow: one pass through pandas, whole columns of codes only (never null); partitions stay."""
+    """Run `kernel` on batch after batch of code columns and sensitive codes, which are never null. Narrow: one pass through pandas."""
     names = code_columns(coded)
     wanted = [part.strip().split(" ")[0] for part in schema.split(", ")]
 

@@ -74,6 +74,19 @@ def rings(curve: npt.ArrayLike, sensitive: Int64Array, l: int) -> Rings:  # noqa
     return Rings(np.array(records, dtype=np.int64), bounds)
 
 
+def rings_within(curve: npt.ArrayLike, sensitive: Int64Array, l: int, classes: Int64Array) -> Rings:  # noqa: E741
+    """The rings of each class by itself. classes : (n,) int64, numbered without a hole, each eligible; the rest as in `rings`."""
+    along = np.asarray(curve)
+    order = np.argsort(classes, kind="stable")
+    members = np.split(order, np.cumsum(np.bincount(classes))[:-1]) if len(order) else []
+    found = [rings(along[some], sensitive[some], l) for some in members]
+    if not found:
+        return Rings(np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64))
+    records = np.concatenate([some[part.records] for some, part in zip(members, found, strict=True)])
+    sizes = np.concatenate([part.sizes for part in found])
+    return Rings(records, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+
+
 def _eligible_runs(values: list[int], l: int) -> list[tuple[int, int]]:  # noqa: E741
     """Consecutive runs, each as short as it can be and eligible: no value more often than size / l. Leftovers join those before."""
     held: dict[int, int] = defaultdict(int)

@@ -4,22 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from anonlib.methods import bucketize, perturb
-from anonlib.methods.baselines import anatomy
+from anonlib.methods import bucketize, perturb, sabre, sabre_explain
+from anonlib.methods.baselines import anatomy, burel, mondrian, ring_generalization, t_incognito
 from anonlib.methods.recipe import Draft, Explanation
+from anonlib.spec.baselines import BuReL, Mondrian, RingGeneralization, TIncognito
 from anonlib.spec.method import Method
 from anonlib.spec.methods import Anatomy, Bucketize
 from anonlib.spec.perturb import Perturb
+from anonlib.spec.sabre import Sabre
 
 RECIPES: dict[type[Method], Callable[..., Draft]] = {
     Bucketize: bucketize.bucketize,
     Anatomy: anatomy.anatomy,
     Perturb: perturb.perturb,
+    Mondrian: mondrian.mondrian,
+    RingGeneralization: ring_generalization.nh,
+    BuReL: burel.burel,
+    TIncognito: t_incognito.t_incognito,
+    Sabre: sabre.sabre,
 }
 """(microdata, parameters, key, stage, say) -> the staged tables."""
 EXPLANATIONS: dict[type[Method], Callable[..., Explanation]] = {
     Bucketize: bucketize.explain,
     Anatomy: anatomy.explain,
     Perturb: perturb.explain,
+    Mondrian: mondrian.explain,
+    RingGeneralization: ring_generalization.explain,
+    BuReL: burel.explain,
+    TIncognito: t_incognito.explain,
+    Sabre: sabre_explain.explain,
 }
 """(microdata, parameters, say) -> what the recipe would choose: statistics and the driver's half alone, nothing is written."""

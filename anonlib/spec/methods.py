@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
+from anonlib.spec.baselines import BuReL, Mondrian, RingGeneralization, TIncognito
 from anonlib.spec.method import Method
 from anonlib.spec.part import (
     Fault,
@@ -31,6 +32,7 @@ from anonlib.spec.part import (
     whole,
 )
 from anonlib.spec.perturb import Perturb
+from anonlib.spec.sabre import Sabre
 
 OPTIMAL_SECONDS = 60.0
 """How long the optimal solver may search when `time_limit` is not given."""
@@ -157,8 +159,10 @@ class Anatomy(Method):
     )
 
 
-METHODS: dict[str, type[Method]] = {method.name: method for method in (Bucketize, Anatomy, Perturb)}
-NOT_IN_THIS_VERSION = ("heterogeneous", "sabre", "mondrian")
+METHODS: dict[str, type[Method]] = {
+    method.name: method for method in (Bucketize, Anatomy, Perturb, Mondrian, RingGeneralization, BuReL, TIncognito, Sabre)
+}
+NOT_IN_THIS_VERSION = ("heterogeneous",)
 
 
 def read_method(given: Any) -> Method:

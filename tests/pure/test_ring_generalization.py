@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from anonlib.kernels.ring_generalization import _eligible_runs, rings
+from anonlib.kernels.ring_generalization import _eligible_runs, rings, rings_within
 
 
 def eligible_table(rng):
@@ -65,3 +65,18 @@ def test_neighbours_share_a_ring():
     values = np.array([0, 1, 2, 3, 0, 1, 2, 3])
     found = rings(curve, values, 4)
     assert [sorted(part) for part in np.split(found.records, found.bounds[1:-1])] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+def test_rings_within_classes_stay_within_them():
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        curve, values, l = eligible_table(rng)  # noqa: E741
+        again = np.tile(values, 3)
+        classes = np.repeat(np.arange(3), len(values))
+        mixed = rng.permutation(len(again))
+        found = rings_within(np.tile(curve, 3)[mixed], again[mixed], l, classes[mixed])
+        matches = found.matches(l)
+        assert (classes[mixed][matches] == classes[mixed][:, None]).all()
+        assert all(len(set(row)) == l for row in again[mixed][matches].tolist())
+        assert (np.bincount(matches.ravel(), minlength=len(again)) == l).all()
+    assert rings_within(np.zeros(0), np.zeros(0, dtype=np.int64), 2, np.zeros(0, dtype=np.int64)).sizes.size == 0

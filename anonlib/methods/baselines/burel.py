@@ -1,0 +1,90 @@
+"""BuReL, the baseline: enhanced beta-likeness by equivalence classes that take their share of every bucket of sensitive values.
+
+Source: Cao and Karras, VLDB 2012, as compared with in heterogeneous generalization (section 5). The walk, for n records:
+
+    counts        pass 1 over the sensitive column
+    buckets       driver, from counts alone: dynamic programming                                           (`anonlib.solvers.burel`)
+    domains       at most two passes
+    partitions    only above `partition_size`: two passes over the codes; see `classes`
+    classes       one shuffle of the codes; sizes by halving, records by nearness along the Hilbert curve, and with `refine` cut on as
+                  Mondrian does while the classes keep the bound
+    microdata     one shuffle of what is published
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from anonlib.domains import Domain
+from anonlib.engine.microdata import Microdata
+from anonlib.kernels.hilbert import hilbert_positions
+from anonlib.kernels.mondrian import mondrian
+from anonlib.kernels.take_out import approximate
+from anonlib.keyed import Stream
+from anonlib.methods.baselines import classes
+from anonlib.methods.baselines.promises import Asked, Promise, promise
+from anonlib.methods.recipe import Draft, Explanation, Say, Stage
+from anonlib.privacy.class_requirements import Requirement, enhanced_beta_likeness
+from anonlib.privacy.counts import SensitiveCounts
+from anonlib.solvers.burel import ValueBuckets, class_sizes, value_buckets
+from anonlib.spec.baselines import BuReL
+
+PURPOSE = "burel: order of the records of a partition"
+DRAW = "burel: which records classes start from"
+
+
+def promised(table: Microdata, counts: SensitiveCounts, wanted: BuReL) -> tuple[Promise, ValueBuckets]:
+    """What the spec asks of every class (the enhanced bound, and so the basic one), and the buckets that keep it."""
+    made = promise(table, counts, Asked(beta=wanted.beta, enhanced_beta=wanted.beta))
+    return made, value_buckets(counts, enhanced_beta_likeness(wanted.beta, counts))
+
+
+def burel(table: Microdata, wanted: BuReL, key: bytes, stage: Stage, say: Say) -> Draft:
+    """Publish `table` in BuReL's classes."""
+    started = time.monotonic()
+    statistics = classes.count(table, say)
+    made, buckets = promised(table, statistics.counts, wanted)
+    say(f"{buckets.q} buckets for {statistics.counts.m} sensitive values")
+    coded = classes.read_coded(table, statistics, True, say)
+    cells, partitions = classes.cells(coded, wanted.partition_size, made.requirement, say)
+    say(f"filling classes with {coded.n:,} records")
+    kernel = Filling(coded.domains, statistics.counts.m, buckets, made.requirement, wanted.refine, key)
+    solver = classes.solver_part("burel", started, partitions=partitions, buckets=buckets.q)
+    return classes.publish_classes(coded, cells, kernel, PURPOSE, key, made, "equivalence classes", solver, stage)
+
+
+def explain(table: Microdata, wanted: BuReL, say: Say) -> Explanation:
+    """The buckets, and the class sizes of a table in one piece: one scan for the counts, then the driver."""
+    made, buckets = promised(table, classes.count(table, say).counts, wanted)
+    sizes = class_sizes(buckets.counts(made.counts.counts), buckets.bounds).sum(axis=1)
+    span = f"{sizes.min():,} to {sizes.max():,} records"
+    summary = f"{buckets.q} buckets for {made.counts.m} values; in one piece, {len(sizes):,} classes of {span}"
+    return classes.explained(table.sensitive, made, summary)
+
+
+@dataclass(frozen=True)
+class Filling:
+    """The record kernel, for one partition."""
+
+    domains: tuple[Domain, ...]
+    m: int
+    buckets: ValueBuckets
+    requirement: Requirement
+    refine: bool
+    key: bytes
+
+    def __call__(
+        self, columns: list[npt.NDArray[Any]], sensitive: npt.NDArray[np.int64], partition: int
+    ) -> npt.NDArray[np.int64]:
+        sizes = class_sizes(self.buckets.counts(np.bincount(sensitive, minlength=self.m)), self.buckets.bounds)
+        curve = hilbert_positions(columns, self.domains).tolist()
+        seeds = Stream(self.key, DRAW, partition).permutation(len(sensitive))
+        found = approximate(curve, self.buckets.bucket[sensitive], sizes.tolist(), seeds)
+        if not self.refine:
+            return found
+        return mondrian(columns, self.domains, sensitive, self.m, self.requirement, begin=found)

@@ -1,0 +1,177 @@
+"""Ring generalization (NH), the baseline: every record matches l records of its ring, with l different sensitive values.
+
+Source: Wong, Mamoulis and Cheung, SIGMOD 2010, as compared with in heterogeneous generalization (section 5). The walk, for n records:
+
+    counts        pass 1 over the sensitive column; Unsatisfiable if a value has more than one record in l
+    domains       at most two passes
+    partitions    only above `partition_size`: two passes over the codes; see `classes`
+    rings         one shuffle of the codes; eligible classes (or runs along the curve) dealt to rings, and for each ring one of its l
+                  disjoint perfect matchings drawn uniformly from the cryptographic stream: every edge then carries the sensitive value with
+                  probability 1/l                                                     (`anonlib.kernels.ring_generalization`)
+    microdata     one shuffle of what is published
+
+What the audit needs and nobody may publish, the matches, is staged beside the release.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from anonlib.domains import Domain
+from anonlib.engine import cut_by_quasi_identifiers as cut
+from anonlib.engine.microdata import Microdata
+from anonlib.engine.quasi_identifiers import box_columns, box_schema, decode, mixed
+from anonlib.engine.relational import select
+from anonlib.engine.tables import types
+from anonlib.exact import text
+from anonlib.kernels.class_boxes import boxes_of_classes
+from anonlib.kernels.hilbert import hilbert_positions
+from anonlib.kernels.mondrian import mondrian
+from anonlib.kernels.ring_generalization import Rings, rings, rings_within
+from anonlib.keyed import Stream
+from anonlib.methods.baselines import classes
+from anonlib.methods.baselines.promises import check_eligible
+from anonlib.methods.recipe import Draft, Explanation, Grid, Say, Stage
+from anonlib.privacy.class_requirements import ShareCaps, frequency_diversity
+from anonlib.privacy.counts import SensitiveCounts
+from anonlib.release import generalized
+from anonlib.release.generalized import MATCHES, MICRODATA
+from anonlib.release.manifest import GuaranteePart, ValuePart
+from anonlib.spec.baselines import RingGeneralization
+
+PURPOSE = "nh: order of the records of a partition"
+DRAW = "nh: which matching of each ring"
+WORKING = "rings"
+"""The table that holds boxes and evidence together, staged and never published."""
+
+
+def nh(table: Microdata, wanted: RingGeneralization, key: bytes, stage: Stage, say: Say) -> Draft:
+    """Publish `table` by rings."""
+    started = time.monotonic()
+    statistics = classes.count(table, say)
+    counts = statistics.counts
+    check_eligible(table.sensitive, counts, wanted.l, "l")
+    coded = classes.read_coded(table, statistics, False, say)
+    requirement = frequency_diversity(wanted.l, counts.m)
+    cells, partitions = classes.cells(coded, wanted.partition_size, requirement, say)
+    say(f"dealing {coded.n:,} records to rings")
+    kernel = Dealing(coded.domains, counts.m, wanted.l, requirement, wanted.partitions == "mondrian", key)
+    codes = [f"q{i}" for i in range(len(coded.domains))]
+    more = ", ".join(
+        [
+            "partition bigint, record int, own int, matches array<int>, assigned int",
+            *(f"{q} {kind}" for q, kind in coded.frame.dtypes if q in codes),
+        ]
+    )
+    working = stage(
+        WORKING, cut.over_cells(cells, kernel, box_schema(coded.quasi_identifiers, more=more), key, PURPOSE)
+    )
+    boxed = working.select(*box_columns(coded.quasi_identifiers), "s0")
+    kind = types(table.frame)[table.sensitive]
+    say("writing the records")
+    decoded = decode(boxed, coded.quasi_identifiers, {table.sensitive: (counts.values, kind)})
+    published = stage(MICRODATA, mixed(decoded, classes.files(counts.n)))
+    same = {name: name for name in ("partition", "record", *codes, "matches", "assigned")}
+    return Draft(
+        layout="generalized",
+        tables={MICRODATA: published},
+        records=MICRODATA,
+        roles={MICRODATA: generalized.roles(coded.quasi_identifiers, [table.sensitive], classes=False)},
+        quasi_identifiers=generalized.parts(coded.quasi_identifiers),
+        guarantee=_guarantee(table, counts, wanted.l),
+        rows=classes.rows(statistics),
+        solver=classes.solver_part("ring_generalization", started, partitions=partitions),
+        utility={},
+        partitions=statistics.partitions,
+        evidence={MATCHES: select(working, same | {"s0": "own", "dummy": "false"})},
+    )
+
+
+def explain(table: Microdata, wanted: RingGeneralization, say: Say) -> Explanation:
+    """What would be promised: one scan for the counts."""
+    counts = classes.count(table, say).counts
+    check_eligible(table.sensitive, counts, wanted.l, "l")
+    most = int(counts.counts.max())
+    return Explanation(
+        words=_words(table.sensitive, wanted.l),
+        summary=f"Deals {counts.n:,} records to rings of {wanted.l} to {2 * wanted.l - 1}",
+        grids=(
+            Grid(
+                ("records", "most frequent value", "largest l there can be"),
+                ((f"{counts.n:,}", f"{most:,}", str(counts.n // most)),),
+            ),
+        ),
+        facts={
+            "records": counts.n,
+            "sensitive_values": counts.m,
+            "asked": {"l": str(wanted.l)},
+            "largest_l": counts.n // most,
+        },
+    )
+
+
+@dataclass(frozen=True)
+class Dealing:
+    """The record kernel, for one partition."""
+
+    domains: tuple[Domain, ...]
+    m: int
+    l: int  # noqa: E741  (the field's name)
+    requirement: ShareCaps
+    within_classes: bool
+    key: bytes
+
+    def __call__(
+        self, columns: list[npt.NDArray[Any]], sensitive: npt.NDArray[np.int64], partition: int
+    ) -> dict[str, Any]:
+        n, found = len(sensitive), self.rings(columns, sensitive)
+        matches = found.matches(self.l)
+        shift = Stream(self.key, DRAW, partition).below(self.l, len(found.sizes))
+        assigned = found.shifted(shift)
+        matched = [column[matches.ravel()] for column in columns]
+        boxes = boxes_of_classes(matched, self.domains, np.repeat(np.arange(n, dtype=np.int64), self.l))
+        return classes.box_columns(boxes, np.arange(n)) | {
+            "s0": sensitive[assigned].astype(np.int32),
+            "partition": np.full(n, partition, dtype=np.int64),
+            "record": np.arange(n, dtype=np.int32),
+            "own": sensitive.astype(np.int32),
+            "matches": list(matches.astype(np.int32)),
+            "assigned": assigned.astype(np.int32),
+            **{f"q{i}": column for i, column in enumerate(columns)},
+        }
+
+    def rings(self, columns: list[npt.NDArray[Any]], sensitive: npt.NDArray[np.int64]) -> Rings:
+        """The rings of a partition's records."""
+        curve = hilbert_positions(columns, self.domains)
+        if not self.within_classes:
+            return rings(curve, sensitive, self.l)
+        cut_first = mondrian(columns, self.domains, sensitive, self.m, self.requirement)
+        return rings_within(curve, sensitive, self.l, cut_first)
+
+
+def _words(column: str, l: int) -> str:  # noqa: E741
+    return (
+        f"Every person's record may be any of {l} published records, each with probability {text(Fraction(1, l))}, and these have {l} "
+        f"different values of {column}."
+    )
+
+
+def _guarantee(table: Microdata, counts: SensitiveCounts, l: int) -> GuaranteePart:  # noqa: E741
+    bound = text(Fraction(1, l))
+    return GuaranteePart(
+        model="l-diversity by matches",
+        words=_words(table.sensitive, l),
+        sensitive=table.sensitive,
+        sensitive_type=types(table.frame)[table.sensitive],
+        values=[
+            ValuePart(value=value, count=int(count), threshold=bound)
+            for value, count in zip(counts.values, counts.counts, strict=True)
+        ],
+        asked={"l": str(l)},
+    )
