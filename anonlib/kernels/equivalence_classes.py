@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from anonlib.domains import Domain, NumericDomain
 from anonlib.errors import AnonlibError
 from anonlib.kernels.halving import Records, halved
+from anonlib.kernels.hilbert import hilbert_positions
 from anonlib.kernels.take_out import approximate, exact
 from anonlib.keyed import Stream
 from anonlib.privacy.class_requirements import Requirement
@@ -30,7 +31,7 @@ class TakeOut:
     """SABRE's own classes: the tree of sizes is gone on with inside the partition, and takeOut fills each leaf.
 
     bucket_of : (m,) the bucket of each (first) sensitive code; sizes : how many values each sensitive attribute has
-    curve     : scaled axes (n, d) -> n Hilbert values; neighbours : "approximate" or "exact"
+    neighbours : "approximate" (along the Hilbert curve) or "exact"
     requirement : over counts of all sensitive attributes side by side; classes that do not keep it are merged with their neighbours
     """
 
@@ -38,7 +39,6 @@ class TakeOut:
     sizes: tuple[int, ...]
     bucket_of: Int64Array
     tree: EcSizeTree
-    curve: Callable[[FloatArray], Int64Array]
     neighbours: str
     requirement: Requirement
     key: bytes
@@ -51,7 +51,7 @@ class TakeOut:
         """(n,) int64 classes, numbered without a hole. nodes : (n,) int64, the record's node of the tree; records of one tree node are
         one subtree (several when partitions were merged)."""
         axes = scaled(columns, self.domains)
-        curve = self.curve(axes)
+        curve = hilbert_positions(columns, self.domains)
         bucket = self.bucket_of[sensitive[0]]
         classes, number = np.empty(len(bucket), dtype=np.int64), 0
         for place, node in enumerate(np.unique(nodes).tolist()):
@@ -86,7 +86,6 @@ class Halving:
     domains: tuple[Domain, ...]
     sizes: tuple[int, ...]
     position_of: Int64Array
-    curve: Callable[[FloatArray], Int64Array]
     requirement: Requirement
     k: int
 
@@ -94,7 +93,7 @@ class Halving:
         self, columns: Sequence[Codes], sensitive: Sequence[Int64Array], nodes: Int64Array, partition: int
     ) -> Int64Array:
         """(n,) int64 classes, numbered without a hole."""
-        curve = self.curve(scaled(columns, self.domains))
+        curve = hilbert_positions(columns, self.domains)
         ties = np.empty(len(curve), dtype=np.int64)
         ties[np.argsort(curve, kind="stable")] = np.arange(len(curve))
         records = Records(columns, self.domains, sensitive, self.sizes, self.position_of[sensitive[0]], ties)

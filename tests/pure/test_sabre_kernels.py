@@ -37,11 +37,6 @@ def people(seed: int, n: int, m: int) -> tuple[list[np.ndarray], np.ndarray]:
     return [age, draw.integers(0, 5, n), draw.integers(0, 3, n)], np.unique(sensitive, return_inverse=True)[1]
 
 
-def sum_of_axes(axes: np.ndarray) -> np.ndarray:
-    """A curve for tests: any will do."""
-    return np.floor(axes.sum(axis=1) * 1000).astype(np.int64)
-
-
 def slow_take_out(away, bucket: np.ndarray, sizes: list[list[int]], seeds: np.ndarray) -> np.ndarray:
     """takeOut by sorting everything for every class. away(record) -> (n,) distances."""
     result = np.full(len(bucket), -1)
@@ -94,7 +89,7 @@ def test_equal_places_on_the_curve_are_taken_once_each():
 def take_out(of: TCloseness, k: int, neighbours: str) -> TakeOut:
     buckets = bucketize(of)
     tree = ec_sizes(of, buckets, k)
-    return TakeOut(DOMAINS, (of.distance.m,), buckets.bucket_of, tree, sum_of_axes, neighbours, of, KEY)
+    return TakeOut(DOMAINS, (of.distance.m,), buckets.bucket_of, tree, neighbours, of, KEY)
 
 
 @pytest.mark.parametrize("neighbours", ["approximate", "exact"])

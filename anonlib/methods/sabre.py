@@ -1,0 +1,327 @@
+"""SABRE: publish every record, in equivalence classes whose sensitive values are spread as in the whole table up to t.
+
+Source: SABRE (sections 4.2 to 4.4), and splitting on by the true distance, which is ours. The walk, for n records, m sensitive values:
+
+    counts        one pass for each sensitive column; m values reach the driver
+    domains       at most two passes; values of categorical attributes reach the driver
+    buckets       driver, from counts alone                                             (functions bucketCat, bucketNum)
+    class sizes   driver, from counts alone; b + 1 nodes a level, no list of classes            (Theorem 4, function ECSize)
+
+refined (the default):
+    partitions    only above `partition_size`: a k-d tree over the quasi-identifiers, subtrees merged until each is t-close
+    classes       one shuffle of codes; a partition is halved on while both halves keep their true distance and loss falls
+
+as published (`neighbours`, or `refine: false`):
+    partitions    only above `partition_size`: a range shuffle along the Hilbert curve within each bucket, staged; exact ranks cut it
+                  so that every partition holds a tree node's numbers of each bucket
+    classes       one shuffle of codes; takeOut fills the classes of the tree
+
+    microdata     one shuffle of what is published, into an order that says nothing
+
+Where the quasi-identifiers cannot cut the table finely enough (too few combinations, or t too tight for any region), the refined way takes
+its partitions from the published one. Every class's true distance is checked before it leaves its task.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from anonlib.domains import Domain
+from anonlib.engine import curve_ranks
+from anonlib.engine import cut_by_quasi_identifiers as cut
+from anonlib.engine.microdata import Microdata
+from anonlib.engine.quasi_identifiers import QuasiIdentifiers, box_schema, decode, domain_statistics, encode, mixed
+from anonlib.engine.relational import with_columns
+from anonlib.engine.statistics import SensitiveStatistics, sensitive_statistics
+from anonlib.engine.tables import types
+from anonlib.exact import text
+from anonlib.kernels.class_boxes import boxes_of_classes
+from anonlib.kernels.equivalence_classes import Halving, TakeOut
+from anonlib.kernels.hilbert import hilbert_positions
+from anonlib.keyed import Stream
+from anonlib.methods.baselines.classes import CLASS_BITS, COMBINATIONS, LEAF_CELLS, box_columns, files, rows
+from anonlib.methods.recipe import Draft, Say, Stage
+from anonlib.privacy.class_requirements import Requirement
+from anonlib.privacy.ec_sizes import EcSizeTree, Partitions
+from anonlib.privacy.t_closeness import GroundDistance, SeveralAttributes, TCloseness, guarantee_words
+from anonlib.release import generalized
+from anonlib.release.generalized import EC_ID, MICRODATA
+from anonlib.release.manifest import GuaranteePart, SizePart, SolverPart, ValuePart
+from anonlib.solvers.ec_size_tree import choose
+from anonlib.solvers.kd_cut import kd_tree
+from anonlib.solvers.sabre_buckets import BucketPartition
+from anonlib.spec.sabre import Sabre
+
+Int64Array = npt.NDArray[np.int64]
+Codes = npt.NDArray[Any]
+
+ORDER = "sabre: order of the records of a partition"
+NUMBERS = "sabre: numbers of the classes of a partition"
+SALT = "sabre: order of records at one place of the curve"
+TOO_LARGE = 4
+"""A partition of more than so many times the wanted size is too much for a task: the table is then cut by exact ranks."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of every class: t of each sensitive column, and k. One statistics and one closeness a column, in the spec's order."""
+
+    statistics: tuple[SensitiveStatistics, ...]
+    closeness: tuple[TCloseness, ...]
+    k: int
+
+    @property
+    def requirement(self) -> Requirement:
+        """Over counts of all sensitive columns side by side."""
+        return self.closeness[0] if len(self.closeness) == 1 else SeveralAttributes(self.closeness)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """m of each sensitive column."""
+        return tuple(each.counts.m for each in self.statistics)
+
+    @property
+    def n(self) -> int:
+        return self.statistics[0].counts.n
+
+
+def asked(table: Microdata, wanted: Sabre, say: Say) -> Asked:
+    """Count the sensitive columns and state what is asked. Raises SpecError for values that the distance has no place for."""
+    statistics, closeness = [], []
+    for name, column in zip(table.sensitive_columns, table.columns.sensitive, strict=True):
+        say(f"counting the values of {name}")
+        found = sensitive_statistics(table.frame, name, table.keep, table.refuse)
+        if column.type == "numeric":
+            distance = GroundDistance.ordered(found.counts.values)
+        elif column.hierarchy is not None:
+            distance = GroundDistance.hierarchical(column.hierarchy, found.counts.values)
+        else:
+            distance = GroundDistance.flat(found.counts.m)
+        statistics.append(found)
+        closeness.append(TCloseness(distance, found.counts.counts, wanted.t))
+    return Asked(tuple(statistics), tuple(closeness), wanted.k)
+
+
+@dataclass(frozen=True)
+class Coded:
+    """The table as codes: q0, q1, ..., s0, s1, ... of the records that are published."""
+
+    table: Microdata
+    quasi_identifiers: QuasiIdentifiers
+    frame: Any
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        return self.quasi_identifiers.domains
+
+
+def read_coded(table: Microdata, made: Asked, say: Say) -> Coded:
+    """The table's domains and codes. Raises SpecError for columns that cannot be generalized, or whose published names collide."""
+    say("reading the domains of the quasi-identifiers")
+    found = domain_statistics(table)
+    kinds = types(table.frame)
+    generalized.check_names(found, {name: kinds[name] for name in table.sensitive_columns}, classes=True)
+    texts = {name: each.counts.values for name, each in zip(table.sensitive_columns, made.statistics, strict=True)}
+    return Coded(table, found, encode(table.published, found, texts))
+
+
+def sabre(table: Microdata, wanted: Sabre, key: bytes, stage: Stage, say: Say) -> Draft:
+    """Publish `table` in t-close classes."""
+    started = time.monotonic()
+    made = asked(table, wanted, say)
+    buckets, tree = choose(made.closeness[0], wanted.k)
+    coded = read_coded(table, made, say)
+    if wanted.refined:
+        cells = _cut_by_quasi_identifiers(coded, made, wanted, say)
+        if cells is None:
+            cells = _cut_by_rank(coded, made, wanted, buckets, tree, key, stage, say)
+        position = made.closeness[0].distance.positions
+        kernel: Any = Halving(coded.domains, made.sizes, position, made.requirement, wanted.k)
+    else:
+        cells = _cut_by_rank(coded, made, wanted, buckets, tree, key, stage, say)
+        neighbours = wanted.neighbours or "approximate"
+        kernel = TakeOut(coded.domains, made.sizes, buckets.bucket_of, tree, neighbours, made.requirement, key)
+    say(f"forming classes of {made.n:,} records")
+    schema = box_schema(coded.quasi_identifiers, sensitive=len(made.sizes), more=f"{EC_ID} bigint")
+    boxed = curve_ranks.over_partitions(cells, _Boxes(kernel, coded.domains, key), schema, key, ORDER)
+    kinds = types(table.frame)
+    texts = {
+        name: (each.counts.values, kinds[name])
+        for name, each in zip(table.sensitive_columns, made.statistics, strict=True)
+    }
+    frame = decode(boxed, coded.quasi_identifiers, texts, keep=(EC_ID,))
+    published = stage(MICRODATA, mixed(frame, files(made.n), by=EC_ID))
+    return Draft(
+        layout="generalized",
+        tables={MICRODATA: published},
+        records=MICRODATA,
+        roles={MICRODATA: generalized.roles(coded.quasi_identifiers, list(table.sensitive_columns), classes=True)},
+        quasi_identifiers=generalized.parts(coded.quasi_identifiers),
+        guarantee=_guarantee(table, made),
+        rows=rows(made.statistics[0]),
+        solver=_solver(wanted, made, buckets, tree, started),
+        utility={},
+        partitions=made.statistics[0].partitions,
+    )
+
+
+@dataclass(frozen=True)
+class _Boxes:
+    """The task: classes, numbered in an order that only the key knows, and their boxes."""
+
+    classes: Halving | TakeOut
+    domains: tuple[Domain, ...]
+    key: bytes
+
+    def __call__(
+        self, columns: list[Codes], sensitive: list[Int64Array], nodes: Int64Array, partition: int
+    ) -> dict[str, Any]:
+        classes = self.classes(columns, sensitive, nodes, partition)
+        numbers = Stream(self.key, NUMBERS, partition).permutation(int(classes.max()) + 1)
+        found = box_columns(boxes_of_classes(columns, self.domains, classes), classes)
+        found |= {f"s{i}": codes.astype(np.int32) for i, codes in enumerate(sensitive)}
+        return found | {EC_ID: (partition << CLASS_BITS) + numbers[classes]}
+
+
+def _cut_by_quasi_identifiers(coded: Coded, made: Asked, wanted: Sabre, say: Say) -> Any | None:
+    """The records with their partition, cut by quasi-identifiers alone and merged until each partition is t-close; None if some
+    partition stays too large for a task."""
+    if wanted.partition_size == "all" or made.n < 2 * int(wanted.partition_size):
+        return with_columns(coded.frame, {cut.CELL: "0L", "node": "0L"})
+    size = int(wanted.partition_size)
+    say("cutting the table by its quasi-identifiers")
+    one_in = -(-made.n // COMBINATIONS)
+    columns, records = cut.combinations(coded.frame, 2 * COMBINATIONS, one_in)
+    smallest = max(size, made.n * sum(made.sizes) // LEAF_CELLS)
+    tree = kd_tree(columns, coded.domains, records, max(1, smallest // one_in))
+    leaves = cut.located(coded.frame, tree.leaf_of)
+    counts = np.concatenate(_leaf_counts(leaves, tree.leaves, made.sizes), axis=1)
+    partition = tree.merged(counts, made.requirement)
+    held = np.bincount(partition, counts[:, : made.sizes[0]].sum(axis=1))
+    if held.max() > TOO_LARGE * max(smallest, size):
+        say("the quasi-identifiers do not cut the table finely enough")
+        return None
+    say(f"{len(held):,} partitions, after merging those of {tree.leaves:,} that are not t-close by themselves")
+    located = cut.located(coded.frame, _Merged(tree.leaf_of, partition))
+    return with_columns(located, {"node": "0L"})
+
+
+def _leaf_counts(leaves: Any, number: int, sizes: Sequence[int]) -> list[Int64Array]:
+    """Per sensitive column, (leaves, m) int64 counts."""
+    return [
+        cut.cell_counts(with_columns(leaves, {"s0": f"s{i}"}) if i else leaves, number, m) for i, m in enumerate(sizes)
+    ]
+
+
+@dataclass(frozen=True)
+class _Merged:
+    leaf_of: Any
+    partition: Int64Array
+
+    def __call__(self, columns: list[Codes]) -> Int64Array:
+        return np.asarray(self.partition[self.leaf_of(columns)], dtype=np.int64)
+
+
+def _cut_by_rank(
+    coded: Coded,
+    made: Asked,
+    wanted: Sabre,
+    buckets: BucketPartition,
+    tree: EcSizeTree,
+    key: bytes,
+    stage: Stage,
+    say: Say,
+) -> Any:
+    """The records with the node of the tree that each belongs to; partitions hold exactly their node's numbers of every bucket."""
+    if wanted.partition_size == "all" or made.n <= int(wanted.partition_size):
+        return with_columns(coded.frame, {cut.CELL: "0L", "node": "0L"})
+    partitions = Partitions(tree, int(wanted.partition_size))
+    say(f"ordering the records of {buckets.b:,} buckets along the Hilbert curve, for {partitions.number:,} partitions")
+    salt = int(Stream(key, SALT).below(1 << 62, 1)[0])
+    on_curve = curve_ranks.on_curve(coded.frame, _OnCurve(coded.domains, buckets.bucket_of))
+    staged = stage("seated", curve_ranks.seated(on_curve, salt))
+    cells = curve_ranks.by_rank(staged, buckets.sizes, partitions.locate)
+    if len(made.sizes) == 1:
+        return cells
+    counts = np.concatenate(_leaf_counts(cells, partitions.number, made.sizes), axis=1)
+    merged = _merged_runs(counts, made.requirement)
+    say(f"{int(merged.max()) + 1:,} partitions, after merging those that are not t-close in every sensitive column")
+    return curve_ranks.recalled(cells, merged)
+
+
+def _merged_runs(counts: Int64Array, requirement: Requirement) -> Int64Array:
+    """(partitions,) the run of neighbours each joins, so that every run keeps `requirement`. counts : (partitions, sum of m)."""
+    runs: list[
+        tuple[int, Int64Array]
+    ] = []  # (first partition, counts) of the runs so far, all of which keep it but the last
+    for place, row in enumerate(counts):
+        if runs and not requirement.holds(runs[-1][1][None, :])[0]:
+            runs[-1] = (runs[-1][0], runs[-1][1] + row)
+        else:
+            runs.append((place, row))
+    while len(runs) > 1 and not requirement.holds(runs[-1][1][None, :])[0]:
+        _, last = runs.pop()
+        runs[-1] = (runs[-1][0], runs[-1][1] + last)
+    starts = np.zeros(len(counts), dtype=np.int64)
+    starts[[first for first, _ in runs]] = 1
+    return np.asarray(np.cumsum(starts) - 1, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class _OnCurve:
+    domains: tuple[Domain, ...]
+    bucket_of: Int64Array
+
+    def __call__(self, columns: list[Codes], sensitive: Int64Array) -> tuple[Int64Array, Int64Array]:
+        return self.bucket_of[sensitive], hilbert_positions(columns, self.domains)
+
+
+def _guarantee(table: Microdata, made: Asked) -> GuaranteePart:
+    """The promise as the manifest states it; further sensitive columns under `also`."""
+    kinds = types(table.frame)
+    parts = []
+    for i, (name, column) in enumerate(zip(table.sensitive_columns, table.columns.sensitive, strict=True)):
+        closeness, counts = made.closeness[i], made.statistics[i].counts
+        distance = closeness.distance.kind
+        parts.append(
+            GuaranteePart(
+                model="t-closeness",
+                words=guarantee_words(name, closeness, made.k if i == 0 else 1),
+                sensitive=name,
+                sensitive_type=kinds[name],
+                values=[
+                    ValuePart(value=value, count=int(counts.counts[code])) for code, value in enumerate(counts.values)
+                ],
+                asked=_numbers(closeness, made.k),
+                distance=distance,
+                hierarchy=column.hierarchy.rows if distance == "hierarchical" and column.hierarchy is not None else [],
+            )
+        )
+    return parts[0].model_copy(update={"also": parts[1:]})
+
+
+def _numbers(closeness: TCloseness, k: int) -> dict[str, str]:
+    return {"t": text(closeness.t), "k": str(k)}
+
+
+def _solver(wanted: Sabre, made: Asked, buckets: BucketPartition, tree: EcSizeTree, started: float) -> SolverPart:
+    """What was chosen. As published, with one sensitive column, the sizes of all classes are known beforehand."""
+    known = not wanted.refined and len(made.sizes) == 1
+    sizes = [SizePart(size=s, number=c) for s, c in tree.size_histogram().items()] if known else []
+    details = (
+        {} if wanted.refined else {"buckets": buckets.b, "bound": float(buckets.bound), "classes": tree.classes[0]}
+    )
+    return SolverPart(
+        name="halving" if wanted.refined else f"sabre, {wanted.neighbours or 'approximate'} neighbours",
+        status="heuristic",
+        setting=sizes,
+        unit="classes",
+        seconds=round(time.monotonic() - started, 3),
+        details=details,
+    )

@@ -1,0 +1,135 @@
+"""What SABRE would choose, and what t buys: the trade-off between closeness and information loss on a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from anonlib.domains import Domain
+from anonlib.engine import curve_ranks
+from anonlib.engine.microdata import Microdata
+from anonlib.exact import text
+from anonlib.kernels.equivalence_classes import Halving, TakeOut
+from anonlib.kernels.halving import Records, information_loss
+from anonlib.methods.recipe import Explanation, Grid, Say
+from anonlib.methods.sabre import Asked, asked, read_coded
+from anonlib.privacy.ec_sizes import EcSizeTree
+from anonlib.privacy.t_closeness import SeveralAttributes, TCloseness, guarantee_words
+from anonlib.solvers.ec_size_tree import choose
+from anonlib.solvers.sabre_buckets import BucketPartition
+from anonlib.spec.sabre import Sabre
+
+Int64Array = npt.NDArray[np.int64]
+Codes = npt.NDArray[Any]
+
+SAMPLE = 20_000
+"""Records that the trade-off is computed on; they reach the driver."""
+GRID = tuple(Fraction(i, 100) for i in (5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """buckets, tree : SABRE's own for the t asked; curve : ((t, AIL on the sample), ...); proposed : the t at its knee."""
+
+    buckets: BucketPartition
+    tree: EcSizeTree
+    curve: tuple[tuple[Fraction, float], ...]
+    proposed: Fraction
+
+
+def explain(table: Microdata, wanted: Sabre, say: Say) -> Explanation:
+    """Buckets and class sizes for the t asked, and AIL(t) on a sample with the t at which giving more stops paying.
+
+    The passes of the statistics, one scan for the sample, then the driver alone: some seconds for `SAMPLE` records and each t.
+    """
+    made = asked(table, wanted, say)
+    coded = read_coded(table, made, say)
+    buckets, tree = choose(made.closeness[0], wanted.k)
+    columns, sensitive = curve_ranks.sampled(coded.frame, SAMPLE, made.n)
+    say(f"trading closeness against information loss on {len(columns[0]):,} records")
+    grid = sorted({*GRID, wanted.t})
+    curve = tuple((t, average_loss(columns, coded.domains, sensitive, made, wanted, t)) for t in grid)
+    proposed = knee(curve)
+    choice = Choice(buckets, tree, curve, proposed)
+    return _explanation(table, wanted, made, len(columns[0]), choice)
+
+
+def average_loss(
+    columns: list[Codes],
+    domains: tuple[Domain, ...],
+    sensitive: list[Int64Array],
+    made: Asked,
+    wanted: Sabre,
+    t: Fraction,
+) -> float:
+    """AIL of a table that consists of these records alone, published at t."""
+    own = [
+        TCloseness(each.distance, np.bincount(codes, minlength=each.distance.m), t)
+        for each, codes in zip(made.closeness, sensitive, strict=True)
+    ]
+    requirement = own[0] if len(own) == 1 else SeveralAttributes(tuple(own))
+    k = min(wanted.k, len(columns[0]))
+    kernel: Any
+    if wanted.refined:
+        kernel = Halving(domains, made.sizes, own[0].distance.positions, requirement, k)
+    else:
+        buckets, tree = choose(own[0], k)
+        neighbours = wanted.neighbours or "approximate"
+        kernel = TakeOut(domains, made.sizes, buckets.bucket_of, tree, neighbours, requirement, bytes(32))
+    n = len(columns[0])
+    classes = kernel(columns, sensitive, np.zeros(n, dtype=np.int64), 0)
+    each = np.arange(n, dtype=np.int64)
+    records = Records(columns, domains, sensitive, made.sizes, each, each)
+    loss = information_loss(records, each, classes, int(classes.max()) + 1)
+    return float((loss * np.bincount(classes)).sum() / n / len(columns))
+
+
+def knee(curve: Sequence[tuple[Fraction, float]]) -> Fraction:
+    """The t whose point lies farthest below the straight line between the ends of the curve; the smallest t of a flat one."""
+    t = np.array([float(point) for point, _ in curve])
+    loss = np.array([value for _, value in curve])
+    if loss[0] <= loss[-1] or len(curve) < 3:
+        return curve[0][0]
+    line = loss[0] + (loss[-1] - loss[0]) * (t - t[0]) / (t[-1] - t[0])
+    return curve[int(np.argmax(line - loss))][0]
+
+
+def _explanation(table: Microdata, wanted: Sabre, made: Asked, sampled: int, choice: Choice) -> Explanation:
+    how = "splitting classes on" if wanted.refined else f"{wanted.neighbours or 'approximate'} neighbours"
+    at = dict(choice.curve)[wanted.t]
+    words = " ".join(
+        guarantee_words(name, closeness, made.k if i == 0 else 1)
+        for i, (name, closeness) in enumerate(zip(table.sensitive_columns, made.closeness, strict=True))
+    )
+    histogram = choice.tree.size_histogram()
+    rows = tuple((text(t), f"{loss:.4f}", "asked" if t == wanted.t else "") for t, loss in choice.curve)
+    grids = [
+        Grid(
+            ("t", "average information loss", ""), rows, f"on {sampled:,} of {made.n:,} records; more records lose less"
+        )
+    ]
+    if not wanted.refined:
+        sizes = tuple((str(size), f"{number:,}") for size, number in list(histogram.items())[:20])
+        grids.append(Grid(("class size", "classes"), sizes))
+    return Explanation(
+        words=words,
+        summary=f"By {how}, t: {text(wanted.t)} costs an average information loss of {at:.4f} on the sample; "
+        f"t: {text(choice.proposed)} is where giving more closeness away stops paying",
+        grids=tuple(grids),
+        facts={
+            "records": made.n,
+            "sensitive_values": list(made.sizes),
+            "buckets": choice.buckets.b,
+            "bound": text(choice.buckets.bound),
+            "classes": choice.tree.classes[0],
+            "sample": sampled,
+            "curve": [{"t": text(t), "ail": loss} for t, loss in choice.curve],
+            "proposed_t": text(choice.proposed),
+        },
+        choice=choice,
+    )
