@@ -1,0 +1,46 @@
+"""SABRE, from a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from anonlib.api.publish import Column, columns_given, publish
+from anonlib.engine.relational import DataFrame
+from anonlib.release.opened import Release
+
+
+def sabre(
+    df: DataFrame,
+    *,
+    quasi_identifiers: Sequence[Column],
+    sensitive: Column | Sequence[Column],
+    t: int | str | Fraction,
+    k: int = 1,
+    refine: bool | None = None,
+    neighbours: str | None = None,
+    partition_size: int | str | None = None,
+    identifiers: Sequence[str] = (),
+    missing: Mapping[str, str] | None = None,
+    output: str | None = None,
+    key: str | None = None,
+    audit: str = "gate",
+) -> Release:
+    """Publish `df` in equivalence classes that are t-close in every sensitive column, and return the opened release.
+
+    t              : the earth mover's distance a class may have from the table, as text, e.g. "0.35"; between values it is measured by rank
+                     (type: numeric), by height in a hierarchy, or is 1
+    k              : records of a class at least
+    refine         : True (unless `neighbours` is given): split classes on while their true distance allows it
+    neighbours     : "approximate" or "exact": SABRE as published, SABRE-AK or SABRE-KNN
+    partition_size : records a task works on in one piece (100,000 when None), or "all"
+    output, key    : as for `bucketize`
+
+    Raises SpecError, Unsatisfiable or AuditRefused; then nothing is published. Two shuffles of all records, three scans or more: see
+    `anonlib.methods.sabre`.
+    """
+    given = (("refine", refine), ("neighbours", neighbours), ("partition_size", partition_size))
+    method: dict[str, Any] = {"t": t, "k": k} | {name: value for name, value in given if value is not None}
+    columns = columns_given(quasi_identifiers, sensitive, identifiers, ())
+    return publish(df, {"sabre": method}, columns, missing, output, key, audit)
