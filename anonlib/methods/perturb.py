@@ -113,6 +113,8 @@ def perturb(table: Microdata, wanted: Perturb, key: bytes, stage: Stage, say: Sa
             "uniform_retention": choice.uniform.subtables.mean_retention,
             "error_bound": choice.partitioning.bound,
             "uniform_error_bound": choice.uniform.bound,
+            "count_error": choice.partitioning.count_error,
+            "uniform_count_error": choice.uniform.count_error,
         },
         partitions=statistics.partitions,
     )
@@ -186,15 +188,16 @@ def explained_subtables(words: str, choice: PerturbChoice, most: int = 20) -> Ex
         summary=_summary(choice),
         grids=(
             Grid(
-                ("", "sub-tables", "mean retention", "error bound"),
-                (
+                ("", "sub-tables", "mean retention", "error bound", "standard error of a count"),
+                tuple(
                     (
-                        "chosen",
-                        f"{len(found.subtables):,}",
-                        f"{found.subtables.mean_retention:.2%}",
-                        f"{found.bound:.4f}",
-                    ),
-                    ("uniform", "1", f"{choice.uniform.subtables.mean_retention:.2%}", f"{choice.uniform.bound:.4f}"),
+                        name,
+                        f"{len(p.subtables):,}",
+                        f"{p.subtables.mean_retention:.2%}",
+                        f"{p.bound:.4f}",
+                        f"{p.count_error:,.1f}",
+                    )
+                    for name, p in (("chosen", found), ("uniform perturbation", choice.uniform))
                 ),
             ),
             Grid(
@@ -247,6 +250,8 @@ def _details(choice: PerturbChoice) -> dict[str, Any]:
         "error_bound_of_uniform": found.whole,
         "mean_retention": found.subtables.mean_retention,
         "uniform_retention": choice.uniform.subtables.mean_retention,
+        "count_error": found.count_error,
+        "count_error_of_uniform": choice.uniform.count_error,
     }
 
 

@@ -127,10 +127,21 @@ def confidence_factor(delta: Fraction) -> float:
     return 2 * math.sqrt(math.log(2 / float(delta)))
 
 
-def spread(records: Any, domain_size: Any, gamma: Any) -> Any:
-    """eps / a of equation (11) for a (sub-)table: numbers or arrays. Multiply by `confidence_factor` for the bound on the error of
-    a reconstructed share."""
-    return (domain_size - 1 + gamma) / ((gamma - 1) * np.sqrt(records))
+def spread(records: Any, retention: Any) -> Any:
+    """eps / a of equation (11) for a (sub-)table that retains p of its values: numbers or arrays. Multiply by `confidence_factor` for the
+    bound on the error of a reconstructed share."""
+    return 1 / (retention * np.sqrt(records))
+
+
+def squared_error(records: Any, domain_size: Any, retention: Any) -> Any:
+    """The expected sum, over the values of a (sub-)table's domain, of the squared errors of their reconstructed counts; numbers or arrays.
+
+    A value's observed count is a sum of independent draws, with chance p + q for its own records and q for the others (equation 5), and is
+    divided by p (equation 7): ((p + q)(1 - p - q) + (m - 1) q (1 - q)) / p^2 a record. It adds up over sub-tables.
+    """
+    q = (1 - retention) / domain_size
+    same = retention + q
+    return records * (same * (1 - same) + (domain_size - 1) * q * (1 - q)) / retention**2
 
 
 def guarantee_words(column: str, asked: RhoPrivacy, counts: SensitiveCounts, protected: npt.NDArray[np.bool_]) -> str:

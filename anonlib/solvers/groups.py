@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from anonlib.privacy.counts import Int64Array
-from anonlib.privacy.rho_privacy import below, spread
+from anonlib.privacy.rho_privacy import below, spread, squared_error
 
 Floats = npt.NDArray[np.float64]
 
@@ -66,13 +66,15 @@ class Groups:
 
 @dataclass(frozen=True)
 class Objective:
-    """|g| eps(g) / a of equation (12), additive over sub-tables; infinite where rho1 of the group reaches rho2.
+    """What a merging costs: |g| eps(g) / a of equation (12), and `weight` times the squared error of the reconstructed counts. Both add up
+    over sub-tables; both are infinite where rho1 of the group reaches rho2.
 
-    protected : (m,) bool, SA'; rho2 : exact
+    protected : (m,) bool, SA'; rho2 : exact; weight : 0 for the paper's objective
     """
 
     protected: npt.NDArray[np.bool_]
     rho2: Fraction
+    weight: float = 0.0
 
     @cached_property
     def _odds(self) -> float:
@@ -80,14 +82,32 @@ class Objective:
 
     def cost(self, sizes: Any, domain_sizes: Any, largest: Any) -> Floats:
         """Of groups of `sizes` records, `domain_sizes` values and `largest` records of one protected value; they broadcast."""
+        kept, allowed = self._retention(sizes, domain_sizes, largest)
+        size = np.asarray(sizes, dtype=np.float64)
+        cost = size * spread(size, kept)
+        if self.weight:
+            cost = cost + self.weight * squared_error(size, domain_sizes, kept)
+        return np.where(allowed, cost, np.inf)
+
+    def _retention(self, sizes: Any, domain_sizes: Any, largest: Any) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """(p of equation 4, whether there is one)."""
         size, most = np.asarray(sizes, dtype=np.float64), np.asarray(largest, dtype=np.float64)
         allowed = below(largest, sizes, self.rho2) & (most > 0)
         gamma = np.where(allowed, self._odds * (size - most) / np.maximum(most, 1), 2.0)
         allowed &= gamma > 1  # a gamma so near to 1 that doubles cannot tell is worth nothing
-        cost: Floats = np.where(allowed, size * spread(size, domain_sizes, np.where(allowed, gamma, 2.0)), np.inf)
-        return cost
+        gamma = np.where(allowed, gamma, 2.0)
+        return (gamma - 1) / (domain_sizes - 1 + gamma), allowed
 
     def of(self, groups: Groups) -> Floats:
-        """(t,) of whole groups."""
+        """(t,) the cost of whole groups."""
+        return self.cost(groups.sizes, np.diff(groups.start), self._largest(groups))
+
+    def squared_error(self, groups: Groups) -> float:
+        """Of all groups together."""
+        sizes, domains = groups.sizes, np.diff(groups.start)
+        kept, allowed = self._retention(sizes, domains, self._largest(groups))
+        return float(np.where(allowed, squared_error(sizes.astype(np.float64), domains, kept), np.inf).sum())
+
+    def _largest(self, groups: Groups) -> Int64Array:
         guarded = np.where(self.protected[groups.codes], groups.counts, 0)
-        return self.cost(groups.sizes, np.diff(groups.start), np.maximum.reduceat(guarded, groups.start[:-1]))
+        return np.maximum.reduceat(guarded, groups.start[:-1])

@@ -2,8 +2,8 @@
 
 Source: small domain randomization, section 5 and appendix 10.7: balance (`balancing`), rearrange (`rearranging`), merge neighbours by
 dynamic programming (`merging`), minimising eps(Part) of equation (12). Beyond the paper: a search over merges of any groups
-(`merge_search`), whose answer is taken when its bound is lower; and a merge whose rho1 would reach rho2 is never chosen, so that there
-is an answer whenever one exists at all (the whole table is one).
+(`merge_search`), whose answer is taken when its bound is lower and counts err no more; and a merge whose rho1 would reach rho2 is never
+chosen, so that there is an answer whenever one exists at all (the whole table is one).
 
 From counts alone, independent of the number of records. Deterministic: no key enters, so whoever has the counts gets the same sub-tables.
 """
@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.privacy.rho_privacy import RhoPrivacy, confidence_factor
+from anonlib.privacy.rho_privacy import RhoPrivacy, confidence_factor, spread, squared_error
 from anonlib.privacy.subtables import SubTable, SubTables
 from anonlib.solvers.balancing import balance
 from anonlib.solvers.groups import Groups, Objective
@@ -38,6 +38,7 @@ class Partitioning:
     bound      : eps(Part) of equation (12): with a chance of 1 - delta the mean error of a reconstructed share stays below it
     neighbours : the bound that merging neighbours alone reaches (the paper's); whole : that of uniform perturbation, without sub-tables
     groups     : t, initial groups; balance : lambda, the whole part of |T'| / f_m
+    count_error : the standard error of a value's reconstructed count in the whole table, root mean square over values; in records
     merging    : which merging gave the answer: "search", "neighbours" or "whole"
     """
 
@@ -45,6 +46,7 @@ class Partitioning:
     bound: float
     neighbours: float
     whole: float
+    count_error: float
     groups: int
     balance: int
     merging: str
@@ -77,6 +79,7 @@ def solve(
         bound=error_bound(found, delta),
         neighbours=error_bound(neighbours, delta),
         whole=error_bound(_whole(counts, objective), delta),
+        count_error=count_error(found, counts.m),
         groups=len(groups),
         balance=int(guarded.sum()) // int(guarded.max()),
         merging=reached_by,
@@ -91,14 +94,28 @@ def solve_whole(counts: SensitiveCounts, asked: RhoPrivacy, delta: Fraction = Fr
     whole = _whole(counts, Objective(protected, asked.rho2))
     bound, guarded = error_bound(whole, delta), counts.counts[protected]
     return Partitioning(
-        whole, bound, bound, bound, 1, int(guarded.sum()) // int(guarded.max()), "whole", time.monotonic() - started
+        subtables=whole,
+        bound=bound,
+        neighbours=bound,
+        whole=bound,
+        count_error=count_error(whole, counts.m),
+        groups=1,
+        balance=int(guarded.sum()) // int(guarded.max()),
+        merging="whole",
+        seconds=time.monotonic() - started,
     )
 
 
 def error_bound(subtables: Iterable[SubTable], delta: Fraction) -> float:
     """eps(Part), the mean over records of eps_i = a / (p_i sqrt(|T_i|)). Equations (11), (12)."""
-    parts = [(t.size, math.sqrt(t.size) / float(t.retention)) for t in subtables]
+    parts = [(t.size, t.size * float(spread(t.size, float(t.retention)))) for t in subtables]
     return confidence_factor(delta) * math.fsum(part for _, part in parts) / sum(size for size, _ in parts)
+
+
+def count_error(subtables: Iterable[SubTable], values: int) -> float:
+    """The root mean square, over `values` values, of the standard errors of their reconstructed counts in the whole table; in records."""
+    squares = [squared_error(t.size, t.domain_size, float(t.retention)) for t in subtables]
+    return math.sqrt(math.fsum(squares) / values)
 
 
 def _subtables(groups: Groups, objective: Objective) -> SubTables:
