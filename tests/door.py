@@ -87,7 +87,7 @@ class Outcome:
         """Asserts that there is a whole release and nothing beside it."""
         assert self.code == 0, self.err
         names = {p.name for p in self.output.iterdir() if not p.name.startswith(".")}
-        assert names == {"qit", "st", "manifest.json"}
+        assert names == {*self.manifest.tables, "manifest.json"}
         assert not staging(self.output)
         return self
 
