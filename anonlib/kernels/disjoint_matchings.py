@@ -1,0 +1,104 @@
+"""Random disjoint perfect matchings of a regular bipartite graph: which record's sensitive value each published record carries.
+
+Source: heterogeneous generalization, section 2 (Lemmas 1 and 2, Theorem 1) and section 3.2. One of mu disjoint matchings that cover the
+graph is taken with chance 1/mu, so every edge carries the value with chance exactly 1/mu, however the matchings were found; that they
+are found anew, at random, hides the rounds in which the graph was built, the identity among them. A matching that is merely
+random, without the others, would not give 1/mu.
+
+An even graph is split into halves along random Euler walks: edges are paired at random at every vertex, which makes cycles, and every
+other edge of a cycle goes to one half, by a coin. From an odd graph one perfect matching is taken first (Hopcroft and Karp's, on
+vertices and edges in random order). Only what leads to the wanted matching is worked out; the coins of a part depend on the part alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
+
+from anonlib.keyed import Stream
+
+Int64Array = npt.NDArray[np.int64]
+PURPOSE = "heterogeneous: random disjoint matchings"
+
+
+def random_matching(matches: npt.NDArray[np.integer[Any]], key: bytes, *coordinates: int) -> Int64Array:
+    """(N,) int64: for each record one of its matches, so that every record is taken once; each edge with chance exactly 1/mu.
+
+    matches : (N, mu) record numbers, mu different ones a row and mu times each; coordinates : the place of this graph in the release
+    Cost: O(N mu) and a sort of as many words; memory about 60 bytes an edge.
+    """
+    wanted = int(Stream(key, PURPOSE + ", choice", *coordinates).below(matches.shape[1], 1)[0])
+    return disjoint_matchings(matches, key, *coordinates, only=wanted)[0]
+
+
+def disjoint_matchings(
+    matches: npt.NDArray[np.integer[Any]], key: bytes, *coordinates: int, only: int | None = None
+) -> list[Int64Array]:
+    """All mu matchings, each (N,) int64, or just number `only` of the same ones."""
+    found: dict[int, Int64Array] = {}
+    parts = [(np.asarray(matches, dtype=np.int64), 0)]
+    while parts:
+        rest, first = parts.pop()
+        degree = rest.shape[1]
+        if only is not None and not first <= only < first + degree:
+            continue
+        stream = Stream(key, PURPOSE, *coordinates, first, degree)
+        if degree == 1:
+            found[first] = rest[:, 0]
+        elif degree % 2:
+            taken = _perfect_matching(rest, stream)
+            found[first] = taken
+            if only != first:
+                parts.append((rest[rest != taken[:, None]].reshape(len(rest), degree - 1), first + 1))
+        else:
+            half = _euler_split(rest, stream)
+            parts.append((rest[half].reshape(len(rest), -1), first))
+            parts.append((rest[~half].reshape(len(rest), -1), first + degree // 2))
+    return [found[k] for k in ([only] if only is not None else range(len(found)))]
+
+
+def _perfect_matching(matches: Int64Array, stream: Stream) -> Int64Array:
+    n, degree = matches.shape
+    left, right = stream.permutation(n), stream.permutation(n)  # new number -> old
+    renamed = np.empty(n, dtype=np.int64)
+    renamed[right] = np.arange(n)
+    order = np.argsort(
+        stream.words(n * degree).reshape(n, degree), axis=1
+    )  # else the first listed, the identity, would win
+    there = np.take_along_axis(renamed[matches[left]], order, axis=1)
+    edges = csr_matrix((np.ones(n * degree, dtype=np.int8), there.ravel(), np.arange(n + 1) * degree), shape=(n, n))
+    partner = maximum_bipartite_matching(edges, perm_type="column")
+    if (partner < 0).any():
+        raise ValueError("the graph is not regular: it has no perfect matching")
+    found = np.empty(n, dtype=np.int64)
+    found[left] = right[partner]
+    return found
+
+
+def _euler_split(matches: Int64Array, stream: Stream) -> npt.NDArray[np.bool_]:
+    """(N, degree) bool: half of the edges of every record, on both sides."""
+    n, degree = matches.shape
+    edges = n * degree
+    here = _paired(np.arange(edges).reshape(n, degree), stream)
+    there = _paired(np.argsort(matches.ravel(), kind="stable").reshape(n, degree), stream)
+    # An edge, its pair here, that one's pair there, ... is a cycle; edges two steps apart go the same way.
+    links = csr_matrix((np.ones(edges, dtype=np.int8), there[here], np.arange(edges + 1)), shape=(edges, edges))
+    _, walk = connected_components(links, directed=True, connection="weak")
+    other = walk[here]  # the other way round the same cycle
+    coins = stream.words(edges)  # one for each cycle is used
+    heads = coins[np.minimum(walk, other)] & np.uint64(1) == 1
+    return np.asarray((heads == (walk < other)).reshape(n, degree))
+
+
+def _paired(edges: Int64Array, stream: Stream) -> Int64Array:
+    """(edges,) int64, the edge each is paired with: edges : (N, degree), those of one vertex in a row."""
+    order = np.argsort(stream.words(edges.size).reshape(edges.shape), axis=1)
+    mixed = np.take_along_axis(edges, order, axis=1)
+    pair = np.empty(edges.size, dtype=np.int64)
+    pair[mixed[:, 0::2]] = mixed[:, 1::2]
+    pair[mixed[:, 1::2]] = mixed[:, 0::2]
+    return pair

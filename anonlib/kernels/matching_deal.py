@@ -1,0 +1,55 @@
+"""Which record goes to which bucket: any of the wanted number of each sensitive value, drawn by the stream.
+
+Source: heterogeneous generalization, Algorithms 1 and 3, whose buckets take "a random subset". Quasi-identifiers play no part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from anonlib.keyed import Stream
+from anonlib.privacy.match_buckets import MatchBuckets
+
+Int64Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Deal:
+    """N = mu c records to match, numbered bucket after bucket: number b c + k is place k of bucket b.
+
+    source    : (N,) int64, the row each one is; a dummy copies the quasi-identifiers of that row
+    sensitive : (N,) int64, its sensitive code; of a dummy the one it adds
+    dummy     : (N,) bool
+    """
+
+    mu: int
+    size: int
+    source: Int64Array
+    sensitive: Int64Array
+    dummy: npt.NDArray[np.bool_]
+
+
+def deal(sensitive: Int64Array, buckets: MatchBuckets, stream: Stream) -> Deal:
+    """Deal rows with (n,) sensitive codes, whose counts are those that `buckets` was made for. O(n log n)."""
+    n = len(sensitive)
+    shuffled = stream.permutation(n)
+    rows = shuffled[np.argsort(sensitive[shuffled], kind="stable")]  # value by value, in random order
+    by_value = np.lexsort((buckets.bucket, buckets.value))
+    value, bucket, records = buckets.value[by_value], buckets.bucket[by_value], buckets.records[by_value]
+    counts = np.bincount(sensitive, minlength=len(buckets.suppressed))
+    within = np.cumsum(records) - records
+    first_entry = np.searchsorted(value, value)
+    starts = (np.cumsum(counts) - counts)[value] + within - within[first_entry]
+    place = np.repeat(starts - within, records) + np.arange(int(records.sum()))
+    made_up = np.repeat(np.arange(len(buckets.bucket)), buckets.dummies)
+    copied = stream.below(n, len(made_up)) if len(made_up) else np.zeros(0, dtype=np.int64)
+    source = np.concatenate([rows[place], copied])
+    codes = np.concatenate([sensitive[rows[place]], buckets.value[made_up]])
+    where = np.concatenate([np.repeat(bucket, records), buckets.bucket[made_up]])
+    dummy = np.arange(len(source)) >= len(place)
+    mixed = stream.permutation(len(source))
+    order = mixed[np.argsort(where[mixed], kind="stable")]
+    return Deal(buckets.mu, buckets.size, source[order], codes[order], dummy[order])
