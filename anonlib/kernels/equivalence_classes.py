@@ -80,13 +80,15 @@ class TakeOut:
 class Halving:
     """Classes by splitting the partition on, while both halves keep the promise and information loss falls (`anonlib.kernels.halving`).
 
-    position_of : (m,) where each code of the first sensitive attribute stands in the order of its ground distance
+    position_of  : (m,) where each code of the first sensitive attribute stands in the order of its ground distance
+    requirements : what to split by, the strictest first, the last one what is asked: splits are made by each in turn. Holding a little of
+                   t back until no more can be split makes for more and smaller classes.
     """
 
     domains: tuple[Domain, ...]
     sizes: tuple[int, ...]
     position_of: Int64Array
-    requirement: Requirement
+    requirements: tuple[Requirement, ...]
     k: int
 
     def __call__(
@@ -97,8 +99,10 @@ class Halving:
         ties = np.empty(len(curve), dtype=np.int64)
         ties[np.argsort(curve, kind="stable")] = np.arange(len(curve))
         records = Records(columns, self.domains, sensitive, self.sizes, self.position_of[sensitive[0]], ties)
-        classes = halved(records, np.zeros(len(curve), dtype=np.int64), self.requirement, self.k)
-        refuse_broken(classes, sensitive, self.sizes, self.requirement)
+        classes = np.zeros(len(curve), dtype=np.int64)
+        for requirement in self.requirements:
+            classes = halved(records, classes, requirement, self.k)
+        refuse_broken(classes, sensitive, self.sizes, self.requirements[-1])
         return classes
 
 

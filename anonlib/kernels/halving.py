@@ -4,9 +4,9 @@ SABRE halves a class bucket by bucket and knows of the halves only the bound D +
 values are dealt evenly to both halves, as finely as the promise asks and no finer, and within each group of values the records that lie
 lower along one attribute go to one half. So a proposal is an attribute and a number of groups:
 
-    gap       one group of all values, cut between two different values of the attribute, next to the median (Mondrian's cut)
-    1 group   one group of all values, cut at the median record
-    G groups  neighbouring sensitive values grouped into G groups of about equal numbers; the lower half of every group goes left
+    1 group   all values together, cut between two different values of the attribute, next to the median (Mondrian's cut), or at the
+              median record; whichever loses less
+    G groups  neighbouring sensitive values grouped into G = 2, 4, 8, ... groups of about equal numbers; the lower half of each goes left
     all       a group for each sensitive value: the halves differ in each value by one record at most
 
 The records in the middle of groups of odd size are paired with their neighbours in the order of values, and of each pair the lower one goes
@@ -18,7 +18,7 @@ All classes of a level are split together: each proposal is one sort of the reco
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -69,7 +69,7 @@ def halved(records: Records, classes: Int64Array, requirement: Requirement, k: i
     """The class of each record, (n,) int64 without a hole, after splitting `classes` as far as `requirement` and k allow.
 
     requirement : over counts of all sensitive attributes side by side, as `Records.counts` gives them
-    Cost: about (levels) x (attributes) x (2 + groups tried, at most log2 m) sorts of the records still in play.
+    Cost: about (levels) x (attributes) x (1 + groups tried, at most 2 + log2 m) sorts of the records still in play.
     """
     search = _Search(records, requirement, k)
     label = np.array(classes, dtype=np.int64)
@@ -137,7 +137,7 @@ class _Search:
         upper, split = np.zeros(len(active), dtype=bool), np.zeros(len(sizes), dtype=bool)
         loss = information_loss(self.records, active, own, len(sizes)) * sizes
         open_ = (sizes >= 2 * self.least) & (loss > LEAST)
-        groups = 0  # stands for the gap
+        groups = 1
         while open_.any() and groups < 2 * self.most_groups:
             here = np.flatnonzero(open_[own])
             chosen = np.flatnonzero(open_)
@@ -146,7 +146,7 @@ class _Search:
             upper[here] = moved
             split[chosen[found]] = True
             open_[chosen[found]] = False
-            groups = max(1, 2 * groups)
+            groups = 2 * groups
             open_ &= sizes >= groups
         return upper, split
 
@@ -155,8 +155,7 @@ class _Search:
         upper, found = np.zeros(len(of), dtype=bool), np.zeros(len(loss), dtype=bool)
         best = np.full(len(loss), LEAST)
         grouped = self._grouped(of, own, len(loss), groups) if groups > 1 else own
-        for along in self.along:
-            proposed = self._gap(of, own, along) if groups == 0 else self._medians(of, own, grouped, along)
+        for proposed in self._proposals(of, own, grouped, gaps=groups == 1):
             good = self._kept(of, own, proposed, len(loss))
             if not good.any():
                 continue
@@ -171,6 +170,13 @@ class _Search:
             upper = np.where(better[own], proposed, upper)
             found |= better
         return upper, found
+
+    def _proposals(self, of: Int64Array, own: Int64Array, grouped: Int64Array, gaps: bool) -> Iterator[BoolArray]:
+        """(r,) bool each: which records would go to the new class."""
+        for column, along in zip(self.records.columns, self.along, strict=True):
+            if gaps:
+                yield self._gap(of, own, column, along)
+            yield self._medians(of, own, grouped, along)
 
     def _kept(self, of: Int64Array, own: Int64Array, upper: BoolArray, number: int) -> BoolArray:
         """(number,) which classes may be split so: both halves are large enough and keep the promise."""
@@ -189,10 +195,9 @@ class _Search:
             good[part] = self.requirement.holds(counts).reshape(-1, 2).all(axis=1)
         return cast(BoolArray, good)
 
-    def _gap(self, of: Int64Array, own: Int64Array, along: Int64Array) -> BoolArray:
+    def _gap(self, of: Int64Array, own: Int64Array, column: Codes, along: Int64Array) -> BoolArray:
         """Cut each class between two values, at the gap nearest to its median that leaves both sides large enough."""
         order = np.argsort(own * self.n + along[of])
-        column = self.records.columns[next(i for i, ranks in enumerate(self.along) if ranks is along)]
         classes, values = own[order], column[of[order]]
         sizes = np.bincount(own)
         starts = np.cumsum(sizes) - sizes

@@ -14,12 +14,12 @@ from anonlib.domains import Domain
 from anonlib.engine import curve_ranks
 from anonlib.engine.microdata import Microdata
 from anonlib.exact import text
-from anonlib.kernels.equivalence_classes import Halving, TakeOut
+from anonlib.kernels.equivalence_classes import TakeOut
 from anonlib.kernels.halving import Records, information_loss
 from anonlib.methods.recipe import Explanation, Grid, Say
-from anonlib.methods.sabre import Asked, asked, read_coded
+from anonlib.methods.sabre import Asked, asked, halving, read_coded, together
 from anonlib.privacy.ec_sizes import EcSizeTree
-from anonlib.privacy.t_closeness import SeveralAttributes, TCloseness, guarantee_words
+from anonlib.privacy.t_closeness import TCloseness, guarantee_words
 from anonlib.solvers.ec_size_tree import choose
 from anonlib.solvers.sabre_buckets import BucketPartition
 from anonlib.spec.sabre import Sabre
@@ -72,15 +72,14 @@ def average_loss(
         TCloseness(each.distance, np.bincount(codes, minlength=each.distance.m), t)
         for each, codes in zip(made.closeness, sensitive, strict=True)
     ]
-    requirement = own[0] if len(own) == 1 else SeveralAttributes(tuple(own))
     k = min(wanted.k, len(columns[0]))
     kernel: Any
     if wanted.refined:
-        kernel = Halving(domains, made.sizes, own[0].distance.positions, requirement, k)
+        kernel = halving(domains, own, k)
     else:
         buckets, tree = choose(own[0], k)
         neighbours = wanted.neighbours or "approximate"
-        kernel = TakeOut(domains, made.sizes, buckets.bucket_of, tree, neighbours, requirement, bytes(32))
+        kernel = TakeOut(domains, made.sizes, buckets.bucket_of, tree, neighbours, together(own), bytes(32))
     n = len(columns[0])
     classes = kernel(columns, sensitive, np.zeros(n, dtype=np.int64), 0)
     each = np.arange(n, dtype=np.int64)
