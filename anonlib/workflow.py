@@ -8,6 +8,7 @@ from typing import Any
 
 import anonlib
 from anonlib.audit.bucketized import audit as audit_bucketized
+from anonlib.audit.generalized import audit as audit_generalized
 from anonlib.audit.verdict import Verdict
 from anonlib.engine import tables
 from anonlib.engine.failures import explained
@@ -38,7 +39,7 @@ from anonlib.spec.release import ReleaseSpec
 
 STAGED_INPUT = "input"
 EVALUATIONS: dict[str, Callable[..., Evaluation]] = {"bucketized": bucketized.evaluate}
-AUDITS: dict[str, Callable[..., Verdict]] = {"bucketized": audit_bucketized}
+AUDITS: dict[str, Callable[..., Verdict]] = {"bucketized": audit_bucketized, "generalized": audit_generalized}
 
 
 def _silent(_: str) -> None:

@@ -54,8 +54,8 @@ from anonlib.sql import quoted
 MAX_CATEGORIES = 100_000
 """More distinct values of a categorical quasi-identifier than this is an identifier; its values would not fit the driver."""
 CHANGED = (
-    "anonlib refuses (AnonlibError): a value that the first pass did not see; the input changed between the two passes: publish "
-    "from a table that nobody writes to, e.g. a snapshot"
+    "anonlib refuses (AnonlibError): a record has a value that is in none of the domains read before; the input changed between the two "
+    "passes (publish from a table that nobody writes to, e.g. a snapshot), or this is not the table that the release was made from"
 )
 
 

@@ -1,0 +1,213 @@
+"""What a generalized release promises, number by number: asked against found, exactly.
+
+The numbers are those of `guarantee.asked`; `anonlib.release.generalized` lists their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+from anonlib.audit.verdict import Check
+from anonlib.errors import AnonlibError
+from anonlib.exact import exact, text
+from anonlib.release.manifest import GuaranteePart, Manifest
+
+OF_CLASSES = ("k", "distinct_l", "frequency_l", "beta", "enhanced_beta", "t")
+OF_MATCHES = ("l", "beta")
+_NAMES = {"k": ("k",), "l": ("l", "distinct_l", "frequency_l"), "beta": ("beta", "enhanced_beta"), "t": ("t",)}
+"""Parameter of a method -> the promises that may stand for it."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the release was found to keep, for one sensitive column. `where` words place a worst case ("class 7").
+
+    shares : sensitive code -> (largest share in a class or among a record's matches, where)
+    sizes  : smallest class, or None without classes; fewest : the fewest different values, where; distance : EMD, where
+    """
+
+    shares: Mapping[int, tuple[Fraction, str]]
+    fewest: tuple[int, str]
+    smallest: int | None = None
+    distance: tuple[Fraction, str] | None = None
+
+
+def readable(part: GuaranteePart, known: tuple[str, ...]) -> list[str]:
+    """What is wrong with the promises as written, in sentences."""
+    faults = [f"nobody can check the promise {name!r}" for name in part.asked if name not in known]
+    for number in part.asked.values():
+        try:
+            exact(number)
+        except AnonlibError as problem:
+            faults.append(str(problem))
+    return faults if part.asked else ["the manifest promises nothing"]
+
+
+def follow_from_parameters(manifest: Manifest, part: GuaranteePart) -> Check:
+    """The promises are the numbers that the method was asked for; the first sensitive column is promised all of them."""
+    parameters = _flat(manifest.method.parameters, part.sensitive)
+    faults = []
+    for parameter, names in _NAMES.items():
+        if parameters.get(parameter) is None:
+            continue
+        wanted = exact(parameters[parameter])
+        stated = [exact(part.asked[name]) for name in names if name in part.asked]
+        if not stated and parameter != "k" and part is manifest.guarantee:
+            faults.append(f"the method was asked for {parameter} = {text(wanted)}, the guarantee says nothing of it")
+        faults += [
+            f"{parameter}: asked {text(wanted)}, promised {text(number)}" for number in stated if number != wanted
+        ]
+    return Check(
+        name=f"promises for {part.sensitive}",
+        passed=not faults,
+        asked="the numbers of the method's parameters",
+        achieved=", ".join(f"{name} = {number}" for name, number in part.asked.items()),
+        evidence=faults[0] if faults else None,
+    )
+
+
+def _flat(parameters: Mapping[str, Any], sensitive: str) -> dict[str, Any]:
+    """The parameters, with those under `privacy` lifted, and of a number per sensitive column this column's."""
+    nested = parameters.get("privacy")
+    lifted = {**parameters, **(nested if isinstance(nested, Mapping) else {})}
+    return {name: v.get(sensitive) if isinstance(v, Mapping) else v for name, v in lifted.items()}
+
+
+def check_promises(part: GuaranteePart, found: Found, classes: bool) -> tuple[list[Check], dict[str, str]]:
+    """(a check for each promise, {promise: what was found, as exact text})."""
+    n = sum(value.count for value in part.values)
+    shares = [Fraction(value.count, n) for value in part.values]
+    group = "class" if classes else "record's matches"
+    checks, numbers = [], {}
+    for name, number in part.asked.items():
+        asked = exact(number)
+        if name == "k":
+            assert found.smallest is not None
+            check = Check("k-anonymity", found.smallest >= asked, f"k = {number}", f"smallest class {found.smallest}")
+            numbers[name] = str(found.smallest)
+        elif name == "distinct_l":
+            few, where = found.fewest
+            check = Check("distinct l-diversity", few >= asked, f"l = {number}", f"{few} values in {where}")
+            numbers[name] = str(few)
+        elif name in ("frequency_l", "l"):
+            check, numbers[name] = _diversity(part, found, asked, name, group)
+        elif name in ("beta", "enhanced_beta"):
+            check, numbers[name] = _likeness(part, found, asked, shares, name == "enhanced_beta", group)
+        else:
+            assert found.distance is not None
+            distance, where = found.distance
+            check = Check(
+                "t-closeness",
+                distance <= asked,
+                f"t = {number}",
+                f"{_rounded(distance)}, exactly {text(distance)}, in {where}",
+            )
+            numbers[name] = text(distance)
+        checks.append(check)
+    return checks, numbers
+
+
+def _diversity(part: GuaranteePart, found: Found, asked: Fraction, name: str, group: str) -> tuple[Check, str]:
+    """No value above a share of 1/l, and, for matches, l different ones."""
+    code = max(found.shares, key=lambda c: found.shares[c][0], default=None)
+    if code is None:
+        return Check("l-diversity", False, f"l = {text(asked)}", "no listed sensitive value"), "0"
+    share, where = found.shares[code]
+    few, place = found.fewest
+    words = f"{part.values[code].value!r} has a share of {text(share)} in {where}; {few} values at least"
+    passed = share * asked <= 1 and (name != "l" or few >= asked)
+    check = Check(
+        "l-diversity" if name == "l" else "frequency l-diversity",
+        passed,
+        f"every value at most a share of {text(1 / asked)} of a {group}",
+        words,
+        None if passed else f"{place}: {few} different values" if share * asked <= 1 else where,
+    )
+    return check, text(1 / share)
+
+
+def _likeness(
+    part: GuaranteePart, found: Found, beta: Fraction, shares: list[Fraction], enhanced: bool, group: str
+) -> tuple[Check, str]:
+    """psi_i <= (1 + beta) phi_i, or the enhanced bound."""
+    gains = {code: share / shares[code] - 1 for code, (share, _) in found.shares.items()}
+    name = "enhanced beta-likeness" if enhanced else "beta-likeness"
+    if not gains:
+        return Check(name, False, f"beta = {text(beta)}", "no listed sensitive value"), "0"
+    bound = {code: enhanced_bound(shares[code], beta) if enhanced else (1 + beta) * shares[code] for code in gains}
+    broken = [code for code in gains if found.shares[code][0] > bound[code]]
+    worst = max(broken or gains, key=lambda code: gains[code])
+    share, where = found.shares[worst]
+    check = Check(
+        name,
+        not broken,
+        f"beta = {text(beta)}: every value at most {'(1 + min(beta, -ln p)) p' if enhanced else '(1 + beta) p'} of a {group}",
+        f"largest gain {_rounded(max(gains.values()))}; {len(broken):,} values above their bound",
+        f"{part.values[worst].value!r}: {text(share)} in {where}, {text(shares[worst])} in the table"
+        if broken
+        else None,
+    )
+    return check, text(max(gains.values()))
+
+
+def enhanced_bound(share: Fraction, beta: Fraction) -> Fraction:
+    """(1 + min(beta, -ln p)) p, rounded up by less than 1e-40."""
+    with localcontext() as context:
+        context.prec = 60
+        logarithm = Fraction(-(Decimal(share.numerator) / Decimal(share.denominator)).ln()) + Fraction(1, 10**41)
+    return (1 + min(beta, logarithm)) * share
+
+
+def within_thresholds(part: GuaranteePart, found: Found) -> Check:
+    """No value above the threshold that the manifest states for it, where it states one."""
+    broken = [
+        f"{part.values[code].value!r}: {text(share)} in {where}, threshold {part.values[code].threshold}"
+        for code, (share, where) in found.shares.items()
+        if part.values[code].threshold is not None and share > exact(str(part.values[code].threshold))
+    ]
+    stated = sum(value.threshold is not None for value in part.values)
+    return Check(
+        name=f"thresholds of {part.sensitive}",
+        passed=not broken,
+        asked=f"the {stated:,} thresholds that the manifest states" if stated else "no thresholds are stated",
+        achieved=f"{len(broken):,} values above theirs",
+        evidence=broken[0] if broken else None,
+    )
+
+
+def shares_as_stated(part: GuaranteePart, found: Found, staged: bool) -> tuple[Check, dict[str | None, str]]:
+    """The largest share of each value, beside the manifest's `achieved`."""
+    measured = {part.values[code].value: text(share) for code, (share, _) in found.shares.items()}
+    faults = [
+        f"{value.value!r}: stated {value.achieved}, found {measured.get(value.value)}"
+        for value in part.values
+        if value.achieved != measured.get(value.value) and not (staged and value.achieved is None)
+    ]
+    asked = "the largest share of each value as the manifest states it"
+    return Check(
+        f"achieved shares of {part.sensitive}", not faults, asked, f"{len(faults):,} differ", (faults or [None])[0]
+    ), measured
+
+
+def numbers_as_stated(part: GuaranteePart, numbers: Mapping[str, str], staged: bool) -> Check:
+    """What the manifest says was achieved is what was found."""
+    faults = [
+        f"{name}: stated {part.achieved.get(name)}, found {number}"
+        for name, number in numbers.items()
+        if part.achieved.get(name) != number and not (staged and name not in part.achieved)
+    ]
+    return Check(
+        name=f"achieved numbers for {part.sensitive}",
+        passed=not faults,
+        asked="what the manifest says was achieved",
+        achieved=", ".join(f"{name} = {number}" for name, number in numbers.items()),
+        evidence=faults[0] if faults else None,
+    )
+
+
+def _rounded(number: Fraction) -> str:
+    return f"{float(number):.6g}"

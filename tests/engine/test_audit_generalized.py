@@ -1,0 +1,259 @@
+"""The audit of generalized releases: honest ones pass, and every kind of damage is found by the check that is there for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from anonlib.audit import generalized_evidence as evidence
+from anonlib.audit import generalized_promises as promises
+from tests import planted_generalized as planted
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def honest(spark):
+    return planted.classes().completed(spark)
+
+
+@pytest.fixture(scope="module")
+def matched(spark):
+    return planted.graph().completed(spark)
+
+
+def failures(verdict) -> set[str]:
+    return {check.name for check in verdict.failures}
+
+
+def edited(release, *rows: int, **cells):
+    """The release with cells of some rows changed."""
+    names, changed = list(release.columns), list(release.rows)
+    for row in rows:
+        changed[row] = tuple(cells.get(n, v) for n, v in zip(names, changed[row], strict=True))
+    return replace(release, rows=changed)
+
+
+def stating(release, **changes):
+    return replace(release, manifest=release.manifest.model_copy(update=changes))
+
+
+def test_an_honest_release_with_classes(spark, honest):
+    verdict = honest.audited(spark)
+    assert verdict.passed, "\n".join(map(str, verdict.failures))
+    assert len(verdict.checks) > 20
+    part = honest.manifest.guarantee
+    assert part.achieved == {
+        "k": "6", "distinct_l": "3", "frequency_l": "3", "beta": "0", "enhanced_beta": "0", "t": "0"
+    }  # fmt: skip
+    assert {v.value: v.achieved for v in part.values} == dict.fromkeys(planted.ILLNESS, "1/3")
+    # six neighbours have the four incomes twice, twice, once and once: prefix differences 1/12, 2/12, 1/12 over m - 1 = 3
+    assert part.also[0].achieved == {"t": "1/9"}
+    utility = honest.manifest.utility
+    assert (utility["classes"], utility["discernibility"]) == (8, 8 * 36)
+    rows = honest.rows
+    ncp = [(r[1] - r[0]) / 47 + (len(r[2]) - 1) / 4 + (len(r[4]) - 1) / 3 for r in rows]
+    assert utility["gcp"] == pytest.approx(sum(ncp) / len(rows) / 3)
+    under = {"low": 2, "high": 2, "any": 5}
+    ail = [(r[1] - r[0]) / 47 + under.get(r[3], 0) / 5 + (len(r[4]) / 4 if len(r[4]) > 1 else 0) for r in rows]
+    assert utility["ail"] == pytest.approx(sum(ail) / len(rows) / 3)
+
+
+DAMAGE = {
+    "a row dropped": (
+        lambda r: replace(r, rows=r.rows[1:]),
+        {"published rows", "distribution of illness", "class sizes", "k-anonymity"},
+    ),
+    "a row doubled": (lambda r: replace(r, rows=[*r.rows, r.rows[0]]), {"published rows", "distribution of illness"}),
+    "two values swapped between classes": (
+        lambda r: edited(edited(r, 0, illness="cold"), 7, illness="asthma"),
+        {"frequency l-diversity", "achieved shares of illness", "original: records in each class's box"},
+    ),
+    "a box shrunk in one row": (lambda r: edited(r, 3, age_max=r.rows[3][1] - 1), {"one box per class", "utility"}),
+    "a box shrunk in a class": (
+        lambda r: edited(r, *range(12, 18), age_max=r.rows[12][1] - 1),
+        {"original: records in each class's box", "original: records covered by boxes", "utility"},
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damage_to_classes(spark, honest, damage):
+    act, expected = DAMAGE[damage]
+    found = failures(act(honest).audited(spark, original=any(name.startswith("original") for name in expected)))
+    assert expected | {"contents of microdata"} <= found, found
+
+
+def test_much_damage_at_once(spark, honest):
+    """Rows that are no rows of the layout are counted, each by its own check, and none of them raises."""
+    r = honest
+    r = edited(r, 0, age_min=r.rows[0][1] + 1)  # ends exchanged
+    r = edited(r, 1, code=r.rows[1][2] * 2)  # a value twice in a set
+    r = edited(r, 2, city=[])
+    r = edited(r, 3, code=None, age_max=None)
+    r = edited(r, 10, code=[3, 4])  # no leaf
+    r = edited(r, 11, age_max=68)  # outside the domain
+    r = edited(r, 12, code_label="seven")
+    r = edited(r, 20, illness="plague")
+    r = edited(r, 30, 31, 32, ec_id=None)
+    found = {check.name: check.achieved for check in r.audited(spark).failures}
+    assert found["intervals and sets"] == "5 malformed, 3 rows without a class"
+    assert found["labels"].startswith("3 wrong")  # nothing to label, no leaf, another label
+    assert found["domains"] == "3 faults"
+    assert found["distribution of illness"].endswith("1 unknown values")
+    assert {"one box per class", "k-anonymity", "class sizes", "utility", "contents of microdata"} <= found.keys()
+
+
+def test_a_manifest_that_says_other_things(spark, honest):
+    guarantee = honest.manifest.guarantee
+    count = guarantee.values[0].model_copy(update={"count": guarantee.values[0].count + 1})
+    more = guarantee.model_copy(update={"values": [count, *guarantee.values[1:]]})
+    assert failures(stating(honest, guarantee=more).audited(spark)) == {"values of illness add up"}
+    unknown = guarantee.model_copy(update={"asked": {"m": "2"}})
+    assert failures(stating(honest, guarantee=unknown).audited(spark)) == {"guarantee for illness"}
+    lost = guarantee.model_copy(update={"distance": "round"})
+    assert failures(stating(honest, guarantee=lost).audited(spark)) == {"guarantee for illness"}
+    less = guarantee.values[1].model_copy(update={"count": guarantee.values[1].count - 1})
+    moved = guarantee.model_copy(update={"values": [count, less, *guarantee.values[2:]]})
+    wide = [planted.PARTS[0].model_copy(update={"high": "670"}), *planted.PARTS[1:]]
+    found = failures(stating(honest, guarantee=moved, quasi_identifiers=wide).audited(spark))
+    assert {"distribution of illness", "original: distribution of the sensitive column", "domains", "utility"} <= found
+    assert "original: domains of the quasi-identifiers" in found
+    named = stating(
+        honest, quasi_identifiers=[planted.PARTS[0].model_copy(update={"name": "aged"}), *planted.PARTS[1:]]
+    )
+    assert failures(named.audited(spark)) == {"columns"}
+
+
+def test_promises_stand_for_the_parameters(honest):
+    guarantee, manifest = honest.manifest.guarantee, honest.manifest
+    assert promises.follow_from_parameters(manifest, guarantee).passed
+    assert promises.follow_from_parameters(manifest, guarantee.also[0]).passed
+    for asked in ({**guarantee.asked, "t": "0.9"}, {"k": "6"}, {**guarantee.asked, "frequency_l": "2"}):
+        changed = guarantee.model_copy(update={"asked": asked})
+        said = manifest.model_copy(update={"guarantee": changed})
+        assert not promises.follow_from_parameters(said, changed).passed, asked
+
+
+def test_promises_are_kept_or_not_to_the_last_record():
+    """25 records, values 6, 7 and 12: shares of a class beside what each promise allows."""
+    part = planted.guarantee("illness", "string", ["a"] * 6 + ["b"] * 7 + ["d"] * 12, {})
+    shares = {0: (Fraction(1, 3), "class 1"), 1: (Fraction(1, 3), "class 1"), 2: (Fraction(1, 2), "class 2")}
+    found = promises.Found(shares, (2, "class 2"), 5, (Fraction(1, 5), "class 2"))
+    cases = {
+        ("k", "5"): True, ("k", "6"): False, ("distinct_l", "2"): True, ("distinct_l", "3"): False,
+        ("frequency_l", "2"): True, ("frequency_l", "3"): False, ("l", "2"): True, ("l", "3"): False,
+        ("t", "0.2"): True, ("t", "0.19999999999999999"): False,
+        ("beta", "7/18"): True, ("beta", "0.3888888888888888888"): False,  # (1/3) / (6/25) - 1 = 7/18
+        ("enhanced_beta", "7/18"): True, ("enhanced_beta", "1/3"): False,
+    }  # fmt: skip
+    for (name, number), passes in cases.items():
+        (check,), numbers = promises.check_promises(part.model_copy(update={"asked": {name: number}}), found, True)
+        assert check.passed is passes, (name, number)
+        assert promises.numbers_as_stated(part.model_copy(update={"achieved": numbers}), numbers, False).passed
+        assert not promises.numbers_as_stated(part.model_copy(update={"achieved": {name: "9"}}), numbers, True).passed
+    # a frequent value: -ln(12/25) = 0.734 caps the enhanced bound below what beta = 3 would allow
+    often = promises.Found({2: (Fraction(9, 10), "class 2")}, (2, "class 2"))
+    for name, passes in (("beta", True), ("enhanced_beta", False)):
+        (check,), _ = promises.check_promises(part.model_copy(update={"asked": {name: "3"}}), often, True)
+        assert check.passed is passes
+
+
+def test_an_honest_release_of_a_graph(spark, matched):
+    assert matched.manifest.rows.dummy > 0
+    assert matched.manifest.guarantee.achieved == {"l": "3"}
+    alone = replace(matched, evidence=None).audited(spark)
+    assert alone.passed, "\n".join(map(str, alone.failures))
+    names = {check.name for check in matched.audited(spark, original=False).checks}
+    assert names >= {"graph of matches", "records of the graph", "boxes", "l-diversity"}
+    assert "l-diversity" not in {check.name for check in alone.checks}  # the graph is not published
+
+
+def test_damage_to_rows_of_a_graph(spark, matched):
+    damaged = edited(matched, 3, age_max=matched.rows[3][1] - 1)
+    other = next(i for i, row in enumerate(matched.rows) if row[-1] != matched.rows[9][-1])
+    swapped = edited(edited(matched, 9, illness=matched.rows[other][-1]), other, illness=matched.rows[9][-1])
+    for release, expected in ((damaged, {"boxes", "utility"}), (swapped, {"boxes"})):
+        found = failures(release.audited(spark, original=False))
+        assert expected | {"contents of microdata"} <= found, found
+
+
+def test_damage_to_the_records_of_a_graph(spark, matched):
+    """A record that is not the original's, and a dummy that is passed for one."""
+    dummy = next(i for i, row in enumerate(matched.evidence) if row[6])
+    changed = in_graph(in_graph(matched, 2, q0=matched.evidence[2][2] + 1), dummy, dummy=False)
+    found = {check.name: check.achieved for check in changed.audited(spark).failures}
+    assert found["original: records of the graph"] == "1 of the original's are not there, 2 are not the original's"
+    assert {"records of the graph", "boxes"} <= found.keys()
+
+
+COLUMNS = [
+    part.strip().split(" ")[0] for part in planted.Planted.__dataclass_fields__["evidence_schema"].default.split(",")
+]
+
+
+def in_graph(release, row: int, **cells):
+    changed = tuple(cells.get(n, v) for n, v in zip(COLUMNS, release.evidence[row], strict=True))
+    return replace(release, evidence=[*release.evidence[:row], changed, *release.evidence[row + 1 :]])
+
+
+def told(release) -> dict[str, int]:
+    """What the partition of the release's first record tells: {fault: 1}, and "fewest" and the largest share's denominator."""
+    rows = pd.DataFrame([row for row in release.evidence if row[0] == 0], columns=COLUMNS)
+    facts = evidence._facts(rows, 3)
+    shares = facts[facts["kind"] == "share"]
+    found = Counter(kind for kind in facts["kind"] if kind in evidence.FAULTS)
+    most = (
+        max(Fraction(int(t), int(b)) for t, b in zip(shares["top"], shares["bottom"], strict=True))
+        if len(shares)
+        else 0
+    )
+    few = facts.loc[facts["kind"] == "fewest", "bottom"]
+    return dict(found) | {"share": most, "fewest": int(few.iloc[0]) if len(few) else 0}
+
+
+def test_faults_of_a_graph():
+    """No Spark: the facts of one partition, as its task finds them."""
+    release = planted.graph()
+    first = release.evidence
+    assert told(release) == {"share": Fraction(1, 3), "fewest": 3}
+    matches = [list(row[7]) for row in first]
+    assert "regular" in told(in_graph(release, 2, matches=matches[2][:2]))
+    assert "regular" in told(in_graph(release, 2, matches=None))
+    outside = next(i for i in range(12) if i not in matches[2])
+    assert told(in_graph(release, 2, matches=[*[m for m in matches[2] if m != 2], outside])).keys() >= {
+        "matches",
+        "regular",
+    }
+    assert "matches" in told(in_graph(release, 2, matches=[2, 2, 2]))
+    assert "matches" in told(in_graph(release, 2, matches=[2, -1, 5]))
+    assert "assigned" in told(in_graph(release, 2, assigned=outside))
+    twice = first[matches[2][0]][8] if first[matches[2][0]][8] != first[2][8] else first[matches[2][1]][8]
+    assert "assigned" in told(in_graph(release, 2, assigned=twice))
+    assert "records" in told(in_graph(release, 2, record=3))
+    other = told(in_graph(release, 2, s0=(first[2][5] + 1) % 3))
+    assert (other["share"], other["fewest"]) == (Fraction(2, 3), 2)
+    dummy = next(i for i, row in enumerate(first) if row[6])
+    assert "dummies" in told(in_graph(release, dummy, q0=99))
+
+
+def test_boxes_of_a_graph_are_tight():
+    rng = np.random.default_rng(0)
+    p, mu = 30, 4
+    graph = np.stack([(np.arange(p) + 7 * r) % p for r in range(mu)], axis=1)
+    group = pd.DataFrame(
+        {"partition": 0, "record": np.arange(p), "q0": rng.integers(0, 99, p), "q1": rng.integers(0, 5, p)}
+    )
+    group = group.assign(s0=rng.integers(0, 9, p), dummy=False, matches=list(graph), assigned=graph[:, 2])
+    found = evidence._boxes(group.sample(frac=1, random_state=1), [True, False])
+    for i in range(p):
+        mine = [int(j) for j in graph[i]]
+        assert found["q0_lo"][i] == min(group["q0"][mine])
+        assert found["q0_hi"][i] == max(group["q0"][mine])
+        assert found["q1_set"][i].tolist() == sorted(set(group["q1"][mine]))
+        assert found["s0"][i] == group["s0"][mine[2]]
