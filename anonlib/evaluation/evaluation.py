@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anonlib.evaluation.range_workload import RangeWorkload
 from anonlib.evaluation.workloads import Workload
 
 Numbers = npt.NDArray[np.float64]
@@ -57,7 +58,7 @@ class Evaluation:
     errors: RelativeErrors
     by_group: Mapping[Any, RelativeErrors]
     grouped_by: str
-    workload: Workload
+    workload: Workload | RangeWorkload
     actual: Numbers
     estimated: Numbers
     attacks: Mapping[str, Mapping[str, float]] = field(default_factory=dict)

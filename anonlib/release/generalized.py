@@ -166,6 +166,12 @@ def domain_ends(part: QuasiIdentifierPart) -> tuple[Any, Any]:
     return read(part.low or 0), read(part.high or 0)
 
 
+def records_per_row(manifest: Manifest) -> float:
+    """How many records of the table a published row stands for on average: dummies count for none, suppressed records for one more."""
+    rows = manifest.rows
+    return (rows.published + rows.suppressed) / max(1, rows.published + rows.dummy)
+
+
 def has_classes(manifest: Manifest) -> bool:
     """Whether records stand in equivalence classes; else each has a box of its own."""
     return any(column.role == EC_ID for column in manifest.tables[MICRODATA].columns)

@@ -1,0 +1,308 @@
+"""What a generalized release is worth beside the table it was made from: loss, errors of range queries, cells of a data cube, attacks.
+
+Jobs, whatever the number of queries: one for losses, two for the workload (original, release), two for the cube, and with attacks two
+for naive Bayes and three for the minimality check. Each is one pass; a release with classes is grouped by class for it (one shuffle).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from anonlib.domains import CategoricalDomain, NumericDomain
+from anonlib.engine.quasi_identifiers import QuasiIdentifiers, encode
+from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select, with_columns
+from anonlib.engine.run_kernel import merged, partial_sums
+from anonlib.engine.small_table import small_table
+from anonlib.errors import SpecError
+from anonlib.evaluation.attacks_minimality import minimality
+from anonlib.evaluation.attacks_naive_bayes import Guesses, NaiveBayes, attacks_of
+from anonlib.evaluation.evaluation import Evaluation, Numbers, RelativeErrors
+from anonlib.evaluation.range_workload import RangeWorkload, range_workload
+from anonlib.exact import exact
+from anonlib.queries.box_batch import BoxEstimates, PointCounts
+from anonlib.queries.box_members import MemberCounts, Members, sides
+from anonlib.queries.boxes import BoxReader, Intervals
+from anonlib.queries.cells import BoxCells, Cells, Cube, PointCells, divergence
+from anonlib.release import generalized
+from anonlib.release.generalized import EC_ID, MICRODATA
+from anonlib.release.manifest import GuaranteePart, Manifest
+
+ROWS_PER_TASK = 25_000
+MAX_TASKS = 2_000
+MAX_CELLS = 4_000_000
+"""Cells of a cube that tasks and driver hold: 32 MB."""
+CUBE_LEVEL = 2
+CLASSES = 2_000
+MEMBERS = 100_000
+"""Classes looked at by the minimality check, and records in them that may reach the driver."""
+
+
+def evaluate(
+    tables: Mapping[str, DataFrame],
+    manifest: Manifest,
+    original: DataFrame,
+    *,
+    queries: int = 10_000,
+    selectivity: float = 0.1,
+    seed: int = 0,
+    dimensions: int | None = None,
+    attacks: bool = False,
+) -> Evaluation:
+    """GCP, AIL, discernibility, KL divergence of cube cells, and the error of a workload of kind `range`.
+
+    original : the input after the missing-value policy
+    dimensions : how many quasi-identifiers a query asks about (3 when not given)
+    attacks  : naive Bayes with and without Laplace's correction, and the minimality check on classes whose members are plain
+
+    Raises SpecError for a column that the original lacks, and AnonlibError when its values are not those of the release.
+    """
+    prepared = _Prepared.of(tables[MICRODATA], manifest, original)
+    part = manifest.guarantee
+    workload = range_workload(
+        prepared.quasi_identifiers, part.sensitive, prepared.values, queries, selectivity, seed, dimensions
+    )
+    actual, estimated = true_counts(prepared, workload), estimates(prepared, workload)
+    lambdas = np.array([query.dimensions(part.sensitive) for query in workload.queries])
+    measures = losses(prepared)
+    level = min(CUBE_LEVEL, len(prepared.quasi_identifiers.columns))
+    if cube_of(prepared, level).length <= MAX_CELLS:
+        measures[f"kl_{level}"] = cube_divergence(prepared, level)
+    return Evaluation(
+        measures=measures,
+        errors=RelativeErrors.of(actual, estimated),
+        by_group=RelativeErrors.by(lambdas, actual, estimated),
+        grouped_by="quasi-identifiers in the query",
+        workload=workload,
+        actual=actual,
+        estimated=estimated,
+        attacks=attack(prepared, seed) if attacks else {},
+    )
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A release and its original in the form the kernels read.
+
+    boxes  : one row per class, or per record without classes: qI_lo, qI_hi, qI_set, codes, counts (of sensitive values), ec_id if any
+    points : the original as codes q0, q1, ..., s0; values : sensitive values in the order of their codes, by number where they are numbers
+    """
+
+    manifest: Manifest
+    quasi_identifiers: QuasiIdentifiers
+    values: tuple[str | None, ...]
+    boxes: DataFrame
+    points: DataFrame
+    microdata: DataFrame
+
+    @staticmethod
+    def of(microdata: DataFrame, manifest: Manifest, original: DataFrame) -> _Prepared:
+        part = manifest.guarantee
+        wanted = [*(p.name for p in manifest.quasi_identifiers), part.sensitive]
+        absent = [name for name in wanted if name not in original.columns]
+        if absent:
+            raise SpecError(
+                f"the original table has no column {absent[0]!r}, which the release has; is it the table it was made from? "
+                f"It has {', '.join(original.columns)}"
+            )
+        quasi_identifiers, values = generalized.quasi_identifiers(manifest), ordered_values(part)
+        tasks = _tasks(manifest.rows.published)
+        points = encode(original, quasi_identifiers, {part.sensitive: values}).repartition(tasks)
+        return _Prepared(
+            manifest,
+            quasi_identifiers,
+            values,
+            _boxes(microdata, manifest, values).repartition(tasks),
+            points,
+            microdata,
+        )
+
+    @property
+    def reader(self) -> BoxReader:
+        """Of `boxes`."""
+        return BoxReader(self.quasi_identifiers.domains, self.values)
+
+
+def ordered_values(part: GuaranteePart) -> tuple[str | None, ...]:
+    """The sensitive values in the order in which an interval of them makes sense: numbers by size, else as the manifest lists them."""
+    values = tuple(value.value for value in part.values)
+    try:
+        return tuple(sorted(values, key=lambda v: (v is None, Decimal(v or 0))))
+    except ArithmeticError:
+        return values
+
+
+def _boxes(microdata: DataFrame, manifest: Manifest, values: Sequence[str | None]) -> DataFrame:
+    """One row per class (per record without classes) with its box and its sensitive codes and their counts."""
+    read = select(microdata, generalized.boxes(microdata, manifest))
+    box = [name for name in read.columns if name.startswith("q")]
+    known = small_table(
+        microdata, "key string, code int", [("" if v is None else f"={v}", i) for i, v in enumerate(values)]
+    )
+    kept = {name: name for name in box} | ({EC_ID: EC_ID} if generalized.has_classes(manifest) else {})
+    keyed = select(read, kept | {"key": "coalesce(concat('=', s0), '')"}).join(known, "key", "left")
+    coded = select(keyed, kept | {"code": f"coalesce(code, {len(values)})"})
+    if not generalized.has_classes(manifest):
+        return select(coded, {name: name for name in box} | {"codes": "array(code)", "counts": "array(1L)"})
+    cells = aggregate(coded, [EC_ID, "code"], {"c": "count(1)", **{name: f"first({name})" for name in box}})
+    pairs = "collect_list(struct(code, c))"
+    classes = aggregate(cells, [EC_ID], {"pairs": pairs, **{name: f"first({name})" for name in box}})
+    return select(classes, kept | {"codes": "pairs.code", "counts": "pairs.c"})
+
+
+def true_counts(prepared: _Prepared, workload: RangeWorkload) -> Numbers:
+    """(Q,) how many records of the original meet each query. One job."""
+    kernel = PointCounts(workload.batch(), len(prepared.values))
+    return np.rint(partial_sums(prepared.points, kernel, len(workload.queries)))
+
+
+def estimates(prepared: _Prepared, workload: RangeWorkload) -> Numbers:
+    """(Q,) the release's estimate of each query; dummies and suppressed records are allowed for on average. One job."""
+    kernel = BoxEstimates(prepared.reader, workload.batch())
+    return partial_sums(prepared.boxes, kernel, len(workload.queries)) * generalized.records_per_row(prepared.manifest)
+
+
+def losses(prepared: _Prepared) -> dict[str, float]:
+    """GCP and AIL, over all and by attribute; with classes their number and discernibility."""
+    names = [column.name for column in prepared.quasi_identifiers.columns]
+    kernel = _Losses(prepared.reader)
+    boxes = select(prepared.microdata, generalized.boxes(prepared.microdata, prepared.manifest))
+    found = partial_sums(boxes, kernel, kernel.length)
+    n, d = max(1.0, found[-1]), len(names)
+    measures = {"gcp": float(found[:d].sum() / n / d), "ail": float(found[d : 2 * d].sum() / n / d)}
+    measures |= {f"gcp of {name}": float(found[i] / n) for i, name in enumerate(names)}
+    measures |= {f"ail of {name}": float(found[d + i] / n) for i, name in enumerate(names)}
+    if generalized.has_classes(prepared.manifest):
+        sizes = aggregate(prepared.microdata, [EC_ID], {"size": "CAST(count(1) AS DECIMAL(38, 0))"})
+        row = one_row(aggregate(sizes, [], {"n": "count(1)", "squares": "sum(size * size)"}))
+        measures |= {"classes": float(row["n"]), "discernibility": float(row["squares"] or 0)}
+    return measures
+
+
+@dataclass(frozen=True)
+class _Losses:
+    """Kernel over records' boxes: per attribute the sum of NCP, then of SABRE's information loss, then how many records."""
+
+    reader: BoxReader
+
+    @property
+    def length(self) -> int:
+        return 2 * len(self.reader.domains) + 1
+
+    def __call__(self, batches: Iterable[Any]) -> Numbers:
+        total = np.zeros(self.length)
+        d = len(self.reader.domains)
+        for batch in batches:
+            total[-1] += batch.num_rows
+            for i, domain in enumerate(self.reader.domains):
+                found = self.reader.attribute(batch, i)
+                if isinstance(found, Intervals):
+                    assert isinstance(domain, NumericDomain)
+                    penalty = loss = domain.penalty(found.low, found.high)
+                else:
+                    assert isinstance(domain, CategoricalDomain)
+                    penalty = domain.penalty(found.counts)
+                    loss = domain.information_loss(found.counts, *found.ends())
+                total[i] += penalty.sum()
+                total[d + i] += loss.sum()
+        return total
+
+
+def cube_of(prepared: _Prepared, level: int) -> Cube:
+    """The group-bys over `level` attributes and the sensitive one."""
+    cells = [Cells.of(c.domain, None if c.low is None else (c.low, c.high)) for c in prepared.quasi_identifiers.columns]
+    return Cube(tuple(cells), level, len(prepared.values))
+
+
+def cube_divergence(prepared: _Prepared, level: int = CUBE_LEVEL) -> float:
+    """KL divergence of the release's group-by cells from the original's, in nats, averaged over the group-bys of a level. Two jobs.
+
+    The cells of a group-by are those of its attributes with each sensitive value. Raises SpecError when there are too many.
+    """
+    cube = cube_of(prepared, level)
+    if cube.length > MAX_CELLS:
+        raise SpecError(
+            f"the group-bys over {level} attributes have {cube.length:,} cells, at most {MAX_CELLS:,} can be compared; take a lower level"
+        )
+    actual = cube.parts(partial_sums(prepared.points, PointCells(cube), cube.length))
+    estimated = cube.parts(partial_sums(prepared.boxes, BoxCells(prepared.reader, cube), cube.length))
+    return float(np.mean([divergence(a, b) for a, b in zip(actual, estimated, strict=True)]))
+
+
+def attack(prepared: _Prepared, seed: int = 0) -> dict[str, dict[str, float]]:
+    """{attack: {accuracy, prior, guarantee, ...}} on a published table, measured on the original."""
+    counts = [value.count for value in prepared.manifest.guarantee.values]
+    prior, promised = max(counts) / sum(counts), confidence(prepared.manifest.guarantee)
+    found = []
+    cube = cube_of(prepared, 1)
+    if cube.length <= MAX_CELLS:
+        learnt = cube.parts(partial_sums(prepared.boxes, BoxCells(prepared.reader, cube), cube.length))
+        kernel = Guesses(tuple(NaiveBayes.learn(cube.cells, learnt, laplace) for laplace in (False, True)))
+        found += attacks_of(partial_sums(prepared.points, kernel, kernel.length), prior, promised)
+    if generalized.has_classes(prepared.manifest):
+        members = class_members(prepared, seed)
+        if members is not None:
+            ec, points, value = members
+            count = {v.value: v.count for v in prepared.manifest.guarantee.values}
+            found.append(minimality(ec, points, value, np.array([count[v] for v in prepared.values]), seed))
+    return {one.name: one.to_dict() for one in found}
+
+
+def confidence(part: GuaranteePart) -> float | None:
+    """How sure of one person's sensitive value the promise lets anybody become at most; None when it says nothing of the kind."""
+    n = sum(value.count for value in part.values)
+    shares = [Fraction(value.count, n) for value in part.values]
+    asked = {name: exact(number) for name, number in part.asked.items()}
+    bounds = [1 / asked[name] for name in ("l", "frequency_l") if name in asked]
+    if "beta" in asked:
+        bounds.append(max((1 + asked["beta"]) * share for share in shares))
+    if "enhanced_beta" in asked:
+        logs = [Fraction(-float(np.log(float(share)))) for share in shares]
+        bounds.append(max((1 + min(asked["enhanced_beta"], log)) * p for p, log in zip(shares, logs, strict=True)))
+    if "t" in asked and part.distance == "flat":
+        bounds.append(max(shares) + asked["t"])
+    return min(1.0, float(min(bounds))) if bounds else None
+
+
+def class_members(prepared: _Prepared, seed: int) -> tuple[Any, Any, Any] | None:
+    """(class, points on axes of length 1, sensitive code) of the records in sampled classes whose boxes hold no other records.
+
+    Where boxes overlap, nobody can tell from the release who is in a class; such classes are passed over. None when none is left.
+    """
+    domains = prepared.quasi_identifiers.domains
+    sampled = with_columns(prepared.boxes, {"drawn": f"xxhash64({int(seed)}L, {EC_ID})"})
+    found = rows(sampled.orderBy("drawn", EC_ID).limit(CLASSES), CLASSES)
+    boxes = tuple(sides(row, domains) for row in found)
+    asked: tuple[tuple[tuple[int, int | None], ...], ...] = tuple(((at, None),) for at in range(len(found)))
+    inside = partial_sums(prepared.points, MemberCounts(boxes, asked, len(found)), len(found)) if found else []
+    plain, members = [], 0
+    for at, row in enumerate(found):
+        size = sum(row["counts"])
+        if inside[at] == size and 1 < size <= MEMBERS - members:
+            plain.append(at)
+            members += size
+    if not plain:
+        return None
+    names = [f"q{i}" for i in range(len(domains))]
+    schema = ", ".join(["box bigint", "s0 bigint", *(f"{name} double" for name in names)])
+    kernel = Members(tuple(boxes[at] for at in plain))
+    told = merged(prepared.points, kernel, schema, ["box", "s0", *names], {"n": "count(1)"}, MEMBERS)
+    times = np.array([row["n"] for row in told])
+    axes = []
+    for name, column in zip(names, prepared.quasi_identifiers.columns, strict=True):
+        codes = np.array([row[name] for row in told], dtype=np.float64)
+        domain = column.domain
+        span = domain.width if isinstance(domain, NumericDomain) else max(1, domain.size - 1)
+        axes.append((codes - codes.min()) / span)
+    ec, value = (np.array([row[name] for row in told]) for name in ("box", "s0"))
+    return np.repeat(ec, times), np.repeat(np.stack(axes, axis=1), times, axis=0), np.repeat(value, times)
+
+
+def _tasks(records: int) -> int:
+    """An explicit number of tasks: left to itself, Spark would put so few bytes into one."""
+    return max(2, min(MAX_TASKS, records // ROWS_PER_TASK))

@@ -1,0 +1,139 @@
+"""The workload `range` (SABRE, section 6.4; heterogeneous generalization, section 5): intervals on a few attributes and the sensitive one.
+
+Each query draws lambda quasi-identifiers; on each of them, and on the sensitive attribute, it asks for a random interval of length
+|A| theta^(1 / (lambda + 1)), so that it meets a share theta of the records if attributes are uniform and independent. Categorical
+attributes are intervals of codes: leaf order of the hierarchy, else text order. Whole-number lengths are rounded up, exactly.
+
+No privacy rests on these draws, so a plain seeded generator serves.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from anonlib.domains import CategoricalDomain
+from anonlib.engine.quasi_identifiers import QuasiIdentifier, QuasiIdentifiers
+from anonlib.errors import SpecError
+from anonlib.evaluation.workloads import in_width
+from anonlib.queries.box_batch import RangeQueries
+
+DIMENSIONS = 3
+
+
+@dataclass(frozen=True)
+class RangeQuery:
+    """`within[A]` are the first and last code that a record may have on A, both included."""
+
+    within: dict[str, tuple[Any, Any]]
+
+    def dimensions(self, sensitive: str) -> int:
+        """lambda, the number of quasi-identifiers it asks about."""
+        return len(self.within) - (sensitive in self.within)
+
+
+@dataclass(frozen=True)
+class RangeWorkload:
+    """Queries with what they were drawn from. `attributes` are the quasi-identifiers in the order of their columns, `values` the sensitive
+    values in the order of their codes."""
+
+    kind: str
+    seed: int
+    selectivity: float
+    sensitive: str
+    attributes: tuple[str, ...]
+    values: tuple[str | None, ...]
+    queries: tuple[RangeQuery, ...]
+
+    def predicate(self, number: int) -> str:
+        """Query `number` for people, in codes (see `anonlib.engine.numeric_codes` and the manifest's domains)."""
+        return " AND ".join(
+            f"code({a}) BETWEEN {low} AND {high}" for a, (low, high) in self.queries[number].within.items()
+        )
+
+    def to_json(self) -> str:
+        """One JSON object."""
+        return json.dumps(
+            {
+                "kind": self.kind,
+                "seed": self.seed,
+                "selectivity": self.selectivity,
+                "sensitive": self.sensitive,
+                "attributes": self.attributes,
+                "values": self.values,
+                "queries": [query.within for query in self.queries],
+            },
+            ensure_ascii=False,
+        )
+
+    def batch(self) -> RangeQueries:
+        """All queries in the form the kernels take."""
+        asked, low, high = [], [], []
+        for attribute in self.attributes:
+            numbers = [q for q, query in enumerate(self.queries) if attribute in query.within]
+            ends = [self.queries[q].within[attribute] for q in numbers]
+            kind = np.float64 if any(isinstance(end[0], float) for end in ends) else np.int64
+            asked.append(np.array(numbers, dtype=np.int64))
+            low.append(np.array([a for a, _ in ends], dtype=kind))
+            high.append(np.array([b for _, b in ends], dtype=kind))
+        secret = np.array([query.within[self.sensitive] for query in self.queries], dtype=np.int64)
+        return RangeQueries(tuple(asked), tuple(low), tuple(high), secret[:, 0], secret[:, 1])
+
+
+def range_workload(
+    quasi_identifiers: QuasiIdentifiers,
+    sensitive: str,
+    values: Sequence[str | None],
+    queries: int = 10_000,
+    selectivity: float = 0.1,
+    seed: int = 0,
+    dimensions: int | None = None,
+) -> RangeWorkload:
+    """`queries` random queries of kind `range`, each on `dimensions` quasi-identifiers (3, or all if there are fewer). Needs no Spark.
+
+    Raises SpecError for a parameter that is out of range.
+    """
+    columns = quasi_identifiers.columns
+    wanted = min(DIMENSIONS, len(columns)) if dimensions is None else dimensions
+    if not 1 <= wanted <= len(columns):
+        raise SpecError(f"dimensions {wanted}: there are {len(columns)} quasi-identifiers, so 1 to {len(columns)}")
+    if queries < 1:
+        raise SpecError(f"a workload of {queries} queries is empty; ask for at least 1")
+    if not 0 < selectivity <= 1:
+        raise SpecError(f"selectivity {selectivity} is not a share: it lies above 0 and is at most 1")
+    draw, share = np.random.default_rng(seed), Fraction(str(selectivity))
+    drawn = []
+    for _ in range(queries):
+        chosen = sorted(draw.choice(len(columns), size=wanted, replace=False))
+        within = {columns[i].name: _interval(columns[i], share, wanted, draw) for i in chosen}
+        within[sensitive] = _whole(0, len(values) - 1, share, wanted, draw)
+        drawn.append(RangeQuery(within))
+    return RangeWorkload(
+        "range", seed, selectivity, sensitive, tuple(c.name for c in columns), tuple(values), tuple(drawn)
+    )
+
+
+def _interval(column: QuasiIdentifier, share: Fraction, wanted: int, draw: np.random.Generator) -> tuple[Any, Any]:
+    if isinstance(column.domain, CategoricalDomain):
+        return _whole(0, column.domain.size - 1, share, wanted, draw)
+    low, high = column.low, column.high
+    if isinstance(low, int) and isinstance(high, int):
+        return _whole(low, high, share, wanted, draw)
+    assert low is not None
+    assert high is not None
+    length = (high - low) * float(share) ** (1 / (wanted + 1))
+    start = low + (high - low - length) * float(draw.random())
+    return start, start + length
+
+
+def _whole(low: int, high: int, share: Fraction, wanted: int, draw: np.random.Generator) -> tuple[int, int]:
+    size = high - low + 1
+    width = in_width(size, share, wanted)
+    room = size - width
+    start = low + (int(draw.integers(0, room + 1)) if room < 2**62 else int(draw.random() * room))
+    return start, start + width - 1
