@@ -39,14 +39,22 @@ class ValueBuckets:
         return found
 
 
-def value_buckets(counts: SensitiveCounts, bounds: ShareCaps) -> ValueBuckets:
+ROOM = Fraction(6, 5)
+"""A joint share this many times below its bound lets classes be halved further: buckets chosen to be as few as possible may be so full
+that a class of hundreds of records cannot be halved, because one bucket's half would round up beyond its bound."""
+
+
+def value_buckets(counts: SensitiveCounts, bounds: ShareCaps, room: Fraction = Fraction(1)) -> ValueBuckets:
     """The fewest buckets, each a run of values in order of their share, whose joint share is below the bound of its rarest value.
 
-    bounds : f(p_i) for each value; it grows with p_i. Exact dynamic programming, O(m w) for runs of at most w values.
+    bounds : f(p_i) for each value; it grows with p_i
+    room   : 1 as published; above that, joint shares stay below bound / room
+
+    Exact dynamic programming, O(m w) for runs of at most w values.
     """
     order = np.lexsort((np.arange(counts.m), counts.counts)).tolist()
     ascending = [int(counts.counts[i]) for i in order]
-    first_of, fewest = _fewest_runs(ascending, [bounds.caps[i] * counts.n for i in order])
+    first_of, fewest = _fewest_runs(ascending, [bounds.caps[i] * counts.n / room for i in order])
     bucket = np.zeros(counts.m, dtype=np.int64)
     caps: list[Fraction] = []
     stop = counts.m

@@ -105,7 +105,7 @@ class RingGeneralization(_Generalizing):
 class BuReL(_Generalizing):
     """BuReL: enhanced beta-likeness, by classes that take their share of every bucket of sensitive values.
 
-    refine         : cut classes on, as Mondrian does, while they keep the bound
+    refine         : leave room in the buckets, and cut classes on while they keep the bound; false for the method as published
     partition_size : records a task works on in one piece, or "all"
     """
 

@@ -19,12 +19,12 @@ def test_as_few_buckets_as_any_partition_into_runs():
     rng = np.random.default_rng(1)
     for _ in range(200):
         counts, beta = table(rng), Fraction(int(rng.integers(1, 12)), 2)
-        bounds = enhanced_beta_likeness(beta, counts)
-        found = value_buckets(counts, bounds)
+        bounds, room = enhanced_beta_likeness(beta, counts), Fraction(int(rng.integers(5, 9)), 5)
+        found = value_buckets(counts, bounds, room)
         order = sorted(range(counts.m), key=lambda i: (counts.counts[i], i))
 
-        def fits(run, counts=counts, bounds=bounds):
-            return len(run) == 1 or sum(counts.frequency(i) for i in run) < bounds.caps[run[0]]
+        def fits(run, counts=counts, bounds=bounds, room=room):
+            return len(run) == 1 or sum(counts.frequency(i) for i in run) * room < bounds.caps[run[0]]
 
         fewest = min(
             len(cuts) + 1

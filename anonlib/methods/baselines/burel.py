@@ -6,15 +6,18 @@ Source: Cao and Karras, VLDB 2012, as compared with in heterogeneous generalizat
     buckets       driver, from counts alone: dynamic programming                                           (`anonlib.solvers.burel`)
     domains       at most two passes
     partitions    only above `partition_size`: two passes over the codes; see `classes`
-    classes       one shuffle of the codes; sizes by halving, records by nearness along the Hilbert curve, and with `refine` cut on as
-                  Mondrian does while the classes keep the bound
+    classes       one shuffle of the codes; sizes by halving, records by nearness along the Hilbert curve
     microdata     one shuffle of what is published
+
+`refine` is ours and makes the baseline stronger: buckets leave some room below their bounds, and classes are cut on as Mondrian does
+while they keep the bound.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -31,7 +34,7 @@ from anonlib.methods.baselines.promises import Asked, Promise, promise
 from anonlib.methods.recipe import Draft, Explanation, Say, Stage
 from anonlib.privacy.class_requirements import Requirement, enhanced_beta_likeness
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.solvers.burel import ValueBuckets, class_sizes, value_buckets
+from anonlib.solvers.burel import ROOM, ValueBuckets, class_sizes, value_buckets
 from anonlib.spec.baselines import BuReL
 
 PURPOSE = "burel: order of the records of a partition"
@@ -41,7 +44,8 @@ DRAW = "burel: which records classes start from"
 def promised(table: Microdata, counts: SensitiveCounts, wanted: BuReL) -> tuple[Promise, ValueBuckets]:
     """What the spec asks of every class (the enhanced bound, and so the basic one), and the buckets that keep it."""
     made = promise(table, counts, Asked(beta=wanted.beta, enhanced_beta=wanted.beta))
-    return made, value_buckets(counts, enhanced_beta_likeness(wanted.beta, counts))
+    room = ROOM if wanted.refine else Fraction(1)
+    return made, value_buckets(counts, enhanced_beta_likeness(wanted.beta, counts), room)
 
 
 def burel(table: Microdata, wanted: BuReL, key: bytes, stage: Stage, say: Say) -> Draft:
