@@ -83,7 +83,9 @@ def retention_chart(points: Sequence[RetentionPoint], path: str | None = None, t
     bound.set_yscale("log")
     for axes in (kept, bound):
         axes.set_xlabel("rho2: what may be believed at most")
+        axes.set_xscale("log")
         axes.set_xticks(at, [text(p.rho2) for p in points], rotation=45)
+        axes.minorticks_off()
         axes.set_ylim(bottom=0 if axes is kept else None)
         axes.legend(frameon=False)
     figure.suptitle(title)
