@@ -91,7 +91,8 @@ def information_loss(records: Records, of: Int64Array, groups: Int64Array, numbe
 
     of : (r,) records, groups : (r,) int64 their groups. O(r log r) per categorical attribute without a hierarchy, else O(r).
     """
-    order = np.argsort(groups, kind="stable")
+    few = number <= 1 << 16  # then NumPy sorts by radix
+    order = np.argsort(groups.astype(np.uint16) if few else groups, kind="stable")
     sizes = np.bincount(groups, minlength=number)
     starts = np.cumsum(sizes) - sizes
     total = np.zeros(number, dtype=np.float64)
@@ -174,9 +175,10 @@ class _Search:
     def _proposals(self, of: Int64Array, own: Int64Array, grouped: Int64Array, gaps: bool) -> Iterator[BoolArray]:
         """(r,) bool each: which records would go to the new class."""
         for column, along in zip(self.records.columns, self.along, strict=True):
+            order = np.argsort(grouped * self.n + along[of])
             if gaps:
-                yield self._gap(of, own, column, along)
-            yield self._medians(of, own, grouped, along)
+                yield self._gap(of, own, order, column)
+            yield self._medians(of, own, grouped, order, along)
 
     def _kept(self, of: Int64Array, own: Int64Array, upper: BoolArray, number: int) -> BoolArray:
         """(number,) which classes may be split so: both halves are large enough and keep the promise."""
@@ -195,9 +197,9 @@ class _Search:
             good[part] = self.requirement.holds(counts).reshape(-1, 2).all(axis=1)
         return cast(BoolArray, good)
 
-    def _gap(self, of: Int64Array, own: Int64Array, column: Codes, along: Int64Array) -> BoolArray:
-        """Cut each class between two values, at the gap nearest to its median that leaves both sides large enough."""
-        order = np.argsort(own * self.n + along[of])
+    def _gap(self, of: Int64Array, own: Int64Array, order: Int64Array, column: Codes) -> BoolArray:
+        """Cut each class between two values, at the gap nearest to its median that leaves both sides large enough. `order` sorts the
+        records by class and column."""
         classes, values = own[order], column[of[order]]
         sizes = np.bincount(own)
         starts = np.cumsum(sizes) - sizes
@@ -229,9 +231,11 @@ class _Search:
         found[order] = np.repeat(group, run)
         return found
 
-    def _medians(self, of: Int64Array, own: Int64Array, group: Int64Array, along: Int64Array) -> BoolArray:
-        """Cut every group at its median; records in the middle of odd groups are paired with the next such record of the class."""
-        order = np.argsort(group * self.n + along[of])
+    def _medians(
+        self, of: Int64Array, own: Int64Array, group: Int64Array, order: Int64Array, along: Int64Array
+    ) -> BoolArray:
+        """Cut every group at its median; records in the middle of odd groups are paired with the next such record of the class. `order`
+        sorts the records by group and attribute."""
         groups = group[order]
         starts = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])
         sizes = np.diff(np.r_[starts, len(order)])
