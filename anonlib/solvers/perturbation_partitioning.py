@@ -19,6 +19,8 @@ from typing import Literal
 
 import numpy as np
 
+from anonlib.errors import Unsatisfiable
+from anonlib.exact import text
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.rho_privacy import RhoPrivacy, confidence_factor, spread, squared_error
 from anonlib.privacy.subtables import SubTable, SubTables
@@ -29,6 +31,8 @@ from anonlib.solvers.merging import merge_neighbours
 from anonlib.solvers.rearranging import rearrange
 
 Merging = Literal["search", "neighbours"]
+LEAST_AMPLIFICATION = Fraction(1, 10**6)
+"""gamma - 1 below this is refused: doubles could not reconstruct from it, and no table is long enough to."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +68,14 @@ def solve(
     started = time.monotonic()
     protected = asked.protected(counts)
     objective = Objective(protected, asked.rho2)
+    whole = _whole(counts, objective)
+    _refuse_noise(whole, asked)
     groups = balance(counts.counts, protected)
     sequence = groups.permuted(rearrange(groups).tolist())
     label = merge_neighbours(sequence, objective)
     neighbours = _subtables(sequence.merged(label), objective)
     found, reached_by = neighbours, "neighbours"
-    if merging == "search" and np.isfinite(objective.of(sequence.merged(label))).all():
+    if merging == "search":
         better = _subtables(sequence.merged(search(sequence, objective, label)), objective)
         if error_bound(better, delta) < error_bound(neighbours, delta):
             found, reached_by = better, "search"
@@ -78,7 +84,7 @@ def solve(
         subtables=found,
         bound=error_bound(found, delta),
         neighbours=error_bound(neighbours, delta),
-        whole=error_bound(_whole(counts, objective), delta),
+        whole=error_bound(whole, delta),
         count_error=count_error(found, counts.m),
         groups=len(groups),
         balance=int(guarded.sum()) // int(guarded.max()),
@@ -92,6 +98,7 @@ def solve_whole(counts: SensitiveCounts, asked: RhoPrivacy, delta: Fraction = Fr
     started = time.monotonic()
     protected = asked.protected(counts)
     whole = _whole(counts, Objective(protected, asked.rho2))
+    _refuse_noise(whole, asked)
     bound, guarded = error_bound(whole, delta), counts.counts[protected]
     return Partitioning(
         subtables=whole,
@@ -104,6 +111,16 @@ def solve_whole(counts: SensitiveCounts, asked: RhoPrivacy, delta: Fraction = Fr
         merging="whole",
         seconds=time.monotonic() - started,
     )
+
+
+def _refuse_noise(whole: SubTables, asked: RhoPrivacy) -> None:
+    """A gamma that near to 1 retains nothing: the release would be noise, and no count could be reconstructed from it."""
+    share, gamma = whole[0].rho1, whole[0].gamma
+    if gamma - 1 < LEAST_AMPLIFICATION:
+        raise Unsatisfiable(
+            f"rho2: {text(asked.rho2)} is so near to {text(share)}, the largest share of a protected value, that no value would be "
+            f"retained and nothing could be counted; raise rho2, e.g. to {text((1 + share) / 2)}"
+        )
 
 
 def error_bound(subtables: Iterable[SubTable], delta: Fraction) -> float:

@@ -50,7 +50,7 @@ def asked_of(rng, counts: np.ndarray, all_protected: bool) -> RhoPrivacy:
     n = int(counts.sum())
     most = int(counts.max()) if all_protected else int(rng.choice(counts))
     rho1 = Fraction(most, n)
-    rho2 = rho1 + (1 - rho1) * Fraction(int(rng.integers(1, 1000)), 1000) * rng.choice([1, Fraction(1, 10**6)])
+    rho2 = rho1 + (1 - rho1) * Fraction(int(rng.integers(10, 1000)), 1000) * rng.choice([1, Fraction(1, 10**3)])
     return RhoPrivacy(None if all_protected else rho1, rho2)
 
 
@@ -223,9 +223,11 @@ def test_counts_of_ten_billion_records():
 def test_exact_at_the_edge():
     counts = SensitiveCounts(("a", "b", "c"), np.array([10**9, 10**9 - 1, 10**9]))
     share = Fraction(10**9, counts.n)
-    assert (
-        len(solve(counts, RhoPrivacy(None, share + Fraction(1, 10**30))).subtables) == 1
-    )  # gamma - 1 is below any double
+    just_above = share + (1 - share) / 10**5
+    assert solve(counts, RhoPrivacy(None, just_above)).subtables.mean_retention < 1e-4
+    for merge in (solve, solve_whole):
+        with pytest.raises(Unsatisfiable, match="nothing could be counted; raise rho2"):
+            merge(counts, RhoPrivacy(None, share + Fraction(1, 10**30)))
     with pytest.raises(Unsatisfiable, match=f"any rho2 above {share} works"):
         solve(counts, RhoPrivacy(None, share))
     assert below([1, 1], [3, 3], Fraction(1, 3)).tolist() == [False, False]
