@@ -263,7 +263,7 @@ def _solver_part(choice: PerturbChoice) -> SolverPart:
         status=found.merging,
         setting=[SizePart(size=size, number=sizes.count(size)) for size in sorted(set(sizes))],
         unit="sub-tables",
-        loss=found.bound,
+        loss=round(found.bound, 6),
         seconds=round(found.seconds, 3),
         details=_details(choice),
     )

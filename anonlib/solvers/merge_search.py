@@ -7,8 +7,7 @@ groups alone.
 
 The bound adds up the errors of sub-tables as if all erred the same way, and so overrates few large ones: taken by itself, it merges
 occupations of the census until counts err by a fifth more. So merges are judged by the bound and, with several weights, by the squared
-error of the reconstructed counts beside it; of what comes out, the lowest bound is taken whose squared error is not larger than that of
-the start. Never worse than the start in either.
+error of the reconstructed counts beside it, as little as needed that counts err no more than at the start. Never worse in either.
 """
 
 from __future__ import annotations
@@ -49,6 +48,8 @@ def search(groups: Groups, objective: Objective, start: Int64Array) -> Int64Arra
             reached, err = _worth(groups, objective, found)
             if reached < least and err <= error:
                 best, least = found, reached
+        if least < bound:
+            break  # more weight on the error would give a larger bound
     return best
 
 
