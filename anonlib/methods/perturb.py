@@ -188,7 +188,7 @@ def explained_subtables(words: str, choice: PerturbChoice, most: int = 20) -> Ex
         summary=_summary(choice),
         grids=(
             Grid(
-                ("", "sub-tables", "mean retention", "error bound", "standard error of a count"),
+                ("", "sub-tables", "mean retention", "error bound", "error of a count"),
                 tuple(
                     (
                         name,
