@@ -74,19 +74,26 @@ class CategoricalDomain:
 
 Domain = NumericDomain | CategoricalDomain
 
+DENSE = 1 << 25
+"""Bytes that a table of runs x values may take."""
+
 
 def penalty_of_runs(domain: Domain, values: npt.NDArray[Any], bounds: IntArray) -> FloatArray:
     """The penalty of publishing each run of values by its tight box, (g,).
 
     values : (n,) codes, run after run; bounds : (g + 1,) int64, run r is values[bounds[r]:bounds[r + 1]], none is empty
-    Cost: a categorical domain is counted densely, g x |A| bytes.
+    Cost: a categorical domain is counted in g x |A| bytes up to `DENSE`, by a sort above that.
     """
     starts, runs = bounds[:-1], len(bounds) - 1
     if isinstance(domain, NumericDomain):
         return domain.penalty(np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts))
-    seen = np.zeros((runs, domain.size), dtype=bool)
-    seen[np.repeat(np.arange(runs), np.diff(bounds)), values] = True
-    return domain.penalty(seen.sum(axis=1))
+    owner = np.repeat(np.arange(runs, dtype=np.int64), np.diff(bounds))
+    if runs * domain.size <= DENSE:
+        seen = np.zeros((runs, domain.size), dtype=bool)
+        seen[owner, values] = True
+        return domain.penalty(seen.sum(axis=1))
+    pairs = np.unique(owner * domain.size + values)
+    return domain.penalty(np.bincount(pairs // domain.size, minlength=runs))
 
 
 def generalized_certainty_penalty(penalties: Sequence[FloatArray]) -> float:

@@ -17,6 +17,7 @@ from anonlib.hierarchy import parse_hierarchy
 from anonlib.privacy.class_requirements import enhanced_beta_likeness
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.t_closeness import GroundDistance, TCloseness
+from anonlib.spec.load import parse_spec
 
 pytestmark = pytest.mark.spark
 
@@ -27,6 +28,7 @@ QI = (
     {"name": "job", "hierarchy": TREE},
     "town",
     {"name": "paid", "type": "numeric"},
+    {"name": "height", "type": "numeric"},
 )
 ILL = ("asthma", "cold", "flu", "gout", "HIV", "mumps")
 
@@ -42,6 +44,7 @@ def table() -> pa.Table:
             "job": [("a", "b", "c", "d", "e", "f")[i] for i in rng.integers(0, 6, 600)],
             "town": [("Ica", "Ürgüp", None)[i] for i in rng.integers(0, 3, 600)],
             "paid": pa.array([Decimal(int(c)).scaleb(-2) for c in rng.integers(0, 500, 600)], pa.decimal128(7, 2)),
+            "height": pa.array(rng.choice([1.5, 1.625, 1.75, 1e-300], 600), pa.float64()),
             "illness": sick,
             "score": pa.array(rng.integers(0, 7, 600), pa.int32()),
         }
@@ -99,20 +102,17 @@ def test_every_record_is_published_within_a_box_that_covers_it(releases, name, s
     assert release.manifest.rows.published == 600
     rows = published(release)
     assert Counter(row[sensitive] for row in rows) == Counter(row[sensitive] for row in original)
-    assert set(rows[0]) == {"age_min", "age_max", "job", "job_label", "town", "paid_min", "paid_max", sensitive} | (
-        {"ec_id"} if name != "nh" else set()
-    )
-    boxes = {
-        (r["age_min"], r["age_max"], tuple(r["job"]), tuple(r["town"]), r["paid_min"], r["paid_max"]) for r in rows
-    }
+    numeric = {f"{name}_{end}" for name in ("age", "paid", "height") for end in ("min", "max")}
+    assert set(rows[0]) == numeric | {"job", "job_label", "town", sensitive} | ({"ec_id"} if name != "nh" else set())
+    boxes = {tuple(tuple(v) if isinstance(v, list) else v for c, v in row.items() if c != "ec_id") for row in rows}
+    at = [c for c in rows[0] if c != "ec_id"]
     for person in original:
-        assert any(
-            low <= person["age"] <= high
-            and person["job"] in job
-            and person["town"] in town
-            and poor <= person["paid"] <= rich
-            for low, high, job, town, poor, rich in boxes
-        )
+        assert any(covers(dict(zip(at, box, strict=True)), person) for box in boxes)
+
+
+def covers(box: dict, person: dict) -> bool:
+    within = all(box[f"{name}_min"] <= person[name] <= box[f"{name}_max"] for name in ("age", "paid", "height"))
+    return within and person["job"] in box["job"] and person["town"] in box["town"]
 
 
 def test_mondrian_keeps_k_and_the_frequency_bound_in_several_partitions(releases):
@@ -175,3 +175,27 @@ def test_what_cannot_be_kept_is_refused_with_what_can(spark, tmp_path):
     tree = parse_hierarchy("\n".join(f"{value},any" for value in ILL))
     with pytest.raises(SpecError, match="only t makes use of the hierarchy of 'illness'"):
         anonlib.mondrian(df, k=2, **{**common, "sensitive": {"name": "illness", "hierarchy": tree}})
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        ({"mondrian": {"k": 3, "t": "0.5"}}, "at least 2 others"),
+        ({"nh": {"l": 2}}, "any of 2 published records"),
+        ({"burel": {"beta": 2}}, "is more than 3 times its share"),
+        ({"t_incognito": {"t": "0.5"}}, "earth mover's distance of 0.5"),
+    ],
+)
+def test_what_would_be_promised_is_told_from_the_counts_alone(spark, tmp_path, method, said):
+    spec = parse_spec(
+        {
+            "columns": {"quasi_identifiers": list(QI), "identifiers": ["score"], "sensitive": "illness"},
+            "method": method,
+        },
+        given_frame=True,
+    )
+    pq.write_table(table(), tmp_path / "table.parquet")
+    found = anonlib.explain(spec, spark, spark.read.parquet(str(tmp_path / "table.parquet")))
+    assert said in found.words
+    assert found.facts["records"] == 600
+    assert found.grids[0].rows
