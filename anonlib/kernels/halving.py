@@ -4,14 +4,15 @@ SABRE halves a class bucket by bucket and knows of the halves only the bound D +
 values are dealt evenly to both halves, as finely as the promise asks and no finer, and within each group of values the records that lie
 lower along one attribute go to one half. So a proposal is an attribute and a number of groups:
 
-    1 group   all values together, cut between two different values of the attribute, next to the median (Mondrian's cut), or at the
-              median record; whichever loses less
+    1 group   all values together, cut next to the median between two values of the attribute, which under a hierarchy stand below different
+              children of the lowest node above the class (Mondrian's cut); or at the median record
     G groups  neighbouring sensitive values grouped into G = 2, 4, 8, ... groups of about equal numbers; the lower half of each goes left
     all       a group for each sensitive value: the halves differ in each value by one record at most
 
 The records in the middle of groups of odd size are paired with their neighbours in the order of values, and of each pair the lower one goes
-left. The coarsest groups that the promise allows are taken, and among the attributes the one that lowers information loss most. A
-half's box lies in its parent's, so loss never rises. Whether a half keeps the promise is asked of its true counts.
+left. The coarsest groups that the promise allows are taken, and among the attributes the one that lowers information loss most, weighted by
+the attribute's own loss in the class: wide attributes first, as Mondrian has it. A half's box lies in its parent's, so loss never rises.
+Whether a half keeps the promise is asked of its true counts.
 
 All classes of a level are split together: each proposal is one sort of the records still in play, so nothing loops over classes or records.
 """
@@ -87,7 +88,12 @@ def halved(records: Records, classes: Int64Array, requirement: Requirement, k: i
 
 
 def information_loss(records: Records, of: Int64Array, groups: Int64Array, number: int) -> FloatArray:
-    """(number,) sum over attributes of the paper's information loss of each group's box (SABRE, section 3.2). No group is empty.
+    """(number,) sum over attributes of the paper's information loss of each group's box (SABRE, section 3.2). As `losses`."""
+    return cast(FloatArray, losses(records, of, groups, number).sum(axis=0))
+
+
+def losses(records: Records, of: Int64Array, groups: Int64Array, number: int) -> FloatArray:
+    """(d, number) the information loss of each group in each attribute. No group is empty.
 
     of : (r,) records, groups : (r,) int64 their groups. O(r log r) per categorical attribute without a hierarchy, else O(r).
     """
@@ -95,23 +101,23 @@ def information_loss(records: Records, of: Int64Array, groups: Int64Array, numbe
     order = np.argsort(groups.astype(np.uint16) if few else groups, kind="stable")
     sizes = np.bincount(groups, minlength=number)
     starts = np.cumsum(sizes) - sizes
-    total = np.zeros(number, dtype=np.float64)
-    for column, domain in zip(records.columns, records.domains, strict=True):
+    found = np.zeros((len(records.columns), number), dtype=np.float64)
+    for own, column, domain in zip(found, records.columns, records.domains, strict=True):
         values = column[of[order]]
         if isinstance(domain, CategoricalDomain) and domain.hierarchy is None:
             owners = np.unique(groups * domain.size + column[of]) // domain.size
             distinct = np.bincount(owners, minlength=number)
-            total += np.where(distinct > 1, distinct / domain.size, 0)
+            own[:] = np.where(distinct > 1, distinct / domain.size, 0)
             continue
         low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
         if isinstance(domain, NumericDomain):
-            total += domain.penalty(low, high)
+            own[:] = domain.penalty(low, high)
         else:
             tree = domain.hierarchy
             assert tree is not None
             node = tree.cover(low, high)
-            total += np.where(low == high, 0, (tree.last[node] - tree.first[node] + 1) / tree.leaves)
-    return total
+            own[:] = np.where(low == high, 0, (tree.last[node] - tree.first[node] + 1) / tree.leaves)
+    return found
 
 
 class _Search:
@@ -136,14 +142,14 @@ class _Search:
         """
         sizes = np.bincount(own)
         upper, split = np.zeros(len(active), dtype=bool), np.zeros(len(sizes), dtype=bool)
-        loss = information_loss(self.records, active, own, len(sizes)) * sizes
-        open_ = (sizes >= 2 * self.least) & (loss > LEAST)
+        loss = losses(self.records, active, own, len(sizes)) * sizes
+        open_ = (sizes >= 2 * self.least) & (loss.sum(axis=0) > LEAST)
         groups = 1
         while open_.any() and groups < 2 * self.most_groups:
             here = np.flatnonzero(open_[own])
             chosen = np.flatnonzero(open_)
             renumber = np.cumsum(open_) - 1
-            moved, found = self._best(active[here], renumber[own[here]], loss[chosen], groups)
+            moved, found = self._best(active[here], renumber[own[here]], loss[:, chosen], groups)
             upper[here] = moved
             split[chosen[found]] = True
             open_[chosen[found]] = False
@@ -153,32 +159,35 @@ class _Search:
 
     def _best(self, of: Int64Array, own: Int64Array, loss: FloatArray, groups: int) -> tuple[BoolArray, BoolArray]:
         """The attribute that lowers loss most, for each class, among those whose halves keep the promise."""
-        upper, found = np.zeros(len(of), dtype=bool), np.zeros(len(loss), dtype=bool)
-        best = np.full(len(loss), LEAST)
-        grouped = self._grouped(of, own, len(loss), groups) if groups > 1 else own
-        for proposed in self._proposals(of, own, grouped, gaps=groups == 1):
-            good = self._kept(of, own, proposed, len(loss))
+        number = loss.shape[1]
+        upper, found, best = np.zeros(len(of), dtype=bool), np.zeros(number, dtype=bool), np.zeros(number)
+        grouped = self._grouped(of, own, number, groups) if groups > 1 else own
+        for attribute, proposed in self._proposals(of, own, grouped, gaps=groups == 1):
+            good = self._kept(of, own, proposed, number)
             if not good.any():
                 continue
             some = good[own]
             renumber = np.cumsum(good) - 1
             halves = 2 * renumber[own[some]] + proposed[some]
             after = information_loss(self.records, of[some], halves, 2 * int(good.sum()))
-            after = (after * np.bincount(halves)).reshape(-1, 2).sum(axis=1)
-            better = np.zeros(len(loss), dtype=bool)
-            better[good] = loss[good] - after > best[good]
-            best[better] = (loss[good] - after)[better[good]]
+            gain = np.zeros(number)
+            gain[good] = loss[:, good].sum(axis=0) - (after * np.bincount(halves)).reshape(-1, 2).sum(axis=1)
+            score = np.where(gain > LEAST, gain * loss[attribute], 0)
+            better = score > best
+            best[better] = score[better]
             upper = np.where(better[own], proposed, upper)
             found |= better
         return upper, found
 
-    def _proposals(self, of: Int64Array, own: Int64Array, grouped: Int64Array, gaps: bool) -> Iterator[BoolArray]:
-        """(r,) bool each: which records would go to the new class."""
-        for column, along in zip(self.records.columns, self.along, strict=True):
+    def _proposals(
+        self, of: Int64Array, own: Int64Array, grouped: Int64Array, gaps: bool
+    ) -> Iterator[tuple[int, BoolArray]]:
+        """(attribute, (r,) bool: which records would go to the new class)."""
+        for i, along in enumerate(self.along):
             order = np.argsort(grouped * self.n + along[of])
             if gaps:
-                yield self._gap(of, own, order, column)
-            yield self._medians(of, own, grouped, order, along)
+                yield i, self._gap(of, own, order, i)
+            yield i, self._medians(of, own, grouped, order, along)
 
     def _kept(self, of: Int64Array, own: Int64Array, upper: BoolArray, number: int) -> BoolArray:
         """(number,) which classes may be split so: both halves are large enough and keep the promise."""
@@ -197,12 +206,13 @@ class _Search:
             good[part] = self.requirement.holds(counts).reshape(-1, 2).all(axis=1)
         return cast(BoolArray, good)
 
-    def _gap(self, of: Int64Array, own: Int64Array, order: Int64Array, column: Codes) -> BoolArray:
+    def _gap(self, of: Int64Array, own: Int64Array, order: Int64Array, attribute: int) -> BoolArray:
         """Cut each class between two values, at the gap nearest to its median that leaves both sides large enough. `order` sorts the
-        records by class and column."""
-        classes, values = own[order], column[of[order]]
+        records by class and attribute."""
+        classes = own[order]
         sizes = np.bincount(own)
         starts = np.cumsum(sizes) - sizes
+        values = self._children(self.records.columns[attribute][of[order]], attribute, classes, starts, sizes)
         place = np.arange(len(order)) - starts[classes]
         cut = np.r_[False, (values[1:] != values[:-1]) & (classes[1:] == classes[:-1])]
         cut &= (place >= self.least) & (sizes[classes] - place >= self.least)
@@ -215,6 +225,18 @@ class _Search:
         upper = np.empty(len(of), dtype=bool)
         upper[order] = place >= begins[classes]
         return upper
+
+    def _children(
+        self, values: Codes, attribute: int, classes: Int64Array, starts: Int64Array, sizes: Int64Array
+    ) -> Codes:
+        """What a gap may not divide: equal values or, under a hierarchy, those below one child of the lowest node above the class. values :
+        class after class, ascending."""
+        domain = self.records.domains[attribute]
+        if isinstance(domain, NumericDomain) or domain.hierarchy is None:
+            return values
+        tree = domain.hierarchy
+        node = tree.cover(values[starts], values[starts + sizes - 1])
+        return np.asarray(tree.ancestors[values, np.maximum(0, tree.heights[node] - 1)[classes]])
 
     def _grouped(self, of: Int64Array, own: Int64Array, number: int, groups: int) -> Int64Array:
         """(r,) the group of each record within its class: whole values, grouped by where the middle of their records stands."""
