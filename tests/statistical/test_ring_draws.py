@@ -1,6 +1,7 @@
 """Ring generalization: each of a record's l matches carries its sensitive value equally often over keys.
 
-False-alarm rate: a chi-square test per record, 1e-6 for all of them together. A matching that is not drawn fails it at once (the planted fault).
+False-alarm rate: a chi-square test per record, 1e-6 for all of them together. A matching that is not drawn fails it at once (the
+planted fault).
 """
 
 from __future__ import annotations
