@@ -22,6 +22,7 @@ _PUBLIC = {
     "bucketize": "anonlib.api.bucketize",
     "anatomy": "anonlib.api.bucketize",
     "perturb": "anonlib.api.perturb",
+    "heterogeneous": "anonlib.api.heterogeneous",
     "sabre": "anonlib.api.sabre",
     "mondrian": "anonlib.api.baselines",
     "nh": "anonlib.api.baselines",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from anonlib.methods import bucketize, perturb, sabre, sabre_explain
+from anonlib.methods import bucketize, heterogeneous, heterogeneous_explain, perturb, sabre, sabre_explain
 from anonlib.methods.baselines import anatomy, burel, mondrian, ring_generalization, t_incognito
 from anonlib.methods.recipe import Draft, Explanation
 from anonlib.spec.baselines import BuReL, Mondrian, RingGeneralization, TIncognito
+from anonlib.spec.heterogeneous import Heterogeneous
 from anonlib.spec.method import Method
 from anonlib.spec.methods import Anatomy, Bucketize
 from anonlib.spec.perturb import Perturb
@@ -17,6 +18,7 @@ RECIPES: dict[type[Method], Callable[..., Draft]] = {
     Bucketize: bucketize.bucketize,
     Anatomy: anatomy.anatomy,
     Perturb: perturb.perturb,
+    Heterogeneous: heterogeneous.heterogeneous,
     Mondrian: mondrian.mondrian,
     RingGeneralization: ring_generalization.nh,
     BuReL: burel.burel,
@@ -28,6 +30,7 @@ EXPLANATIONS: dict[type[Method], Callable[..., Explanation]] = {
     Bucketize: bucketize.explain,
     Anatomy: anatomy.explain,
     Perturb: perturb.explain,
+    Heterogeneous: heterogeneous_explain.explain,
     Mondrian: mondrian.explain,
     RingGeneralization: ring_generalization.explain,
     BuReL: burel.explain,

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from anonlib.spec.baselines import BuReL, Mondrian, RingGeneralization, TIncognito
+from anonlib.spec.heterogeneous import Heterogeneous
 from anonlib.spec.method import Method
 from anonlib.spec.part import (
     Fault,
@@ -160,9 +161,9 @@ class Anatomy(Method):
 
 
 METHODS: dict[str, type[Method]] = {
-    method.name: method for method in (Bucketize, Anatomy, Perturb, Mondrian, RingGeneralization, BuReL, TIncognito, Sabre)
+    method.name: method
+    for method in (Bucketize, Anatomy, Perturb, Heterogeneous, Mondrian, RingGeneralization, BuReL, TIncognito, Sabre)
 }
-NOT_IN_THIS_VERSION = ("heterogeneous",)
 
 
 def read_method(given: Any) -> Method:
@@ -180,10 +181,6 @@ def read_method(given: Any) -> Method:
         )
     ((name, parameters),) = given.items()
     if name not in METHODS:
-        if name in NOT_IN_THIS_VERSION:
-            raise Faults(
-                (str(name), f"this version of anonlib does not have the method {name}; it has {listed(METHODS)}")
-            )
         raise Faults(
             (str(name), f"no such method{did_you_mean(name, METHODS)}; this version of anonlib has {listed(METHODS)}")
         )

@@ -17,8 +17,7 @@ from pydantic import ValidationError
 from anonlib.errors import SpecError
 from anonlib.exact import text
 from anonlib.release.bucketized import RESERVED as LAYOUT_COLUMNS
-from anonlib.spec import METHODS, Anatomy, Bucketize, load_spec, parse_spec, resolve_key
-from anonlib.spec.methods import NOT_IN_THIS_VERSION
+from anonlib.spec import Anatomy, Bucketize, load_spec, parse_spec, resolve_key
 
 WHOLE = """
 input:    {path: data/census.parquet, format: parquet}
@@ -353,15 +352,6 @@ def test_the_time_limit_of_each_solver(solver: str, asked: Any, limit: float | N
     ).method
     assert isinstance(method, Bucketize)
     assert method.time_limit == limit
-
-
-@pytest.mark.parametrize("method", NOT_IN_THIS_VERSION)
-def test_a_method_of_a_later_version_is_named_as_such(method: str) -> None:
-    message = refusal(minimal(method={method: {"l": 3}}))
-    assert (
-        message
-        == f"method.{method}: this version of anonlib does not have the method {method}; it has {', '.join(METHODS)}"
-    )
 
 
 def test_all_faults_are_told_at_once() -> None:

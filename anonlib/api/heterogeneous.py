@@ -1,0 +1,47 @@
+"""Heterogeneous generalization, from a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from anonlib.api.publish import Column, columns_given, publish
+from anonlib.engine.relational import DataFrame
+from anonlib.release.opened import Release
+
+
+def heterogeneous(
+    df: DataFrame,
+    *,
+    quasi_identifiers: Sequence[Column],
+    sensitive: Column,
+    l: int | None = None,  # noqa: E741  (the field's name)
+    beta: int | str | Fraction | None = None,
+    matching: str = "hungarian",
+    partition_size: int | str = 1_000,
+    remainder: str = "dummy",
+    far_apart: bool = False,
+    allow_minimality_leak: bool = False,
+    identifiers: Sequence[str] = (),
+    missing: Mapping[str, str] | None = None,
+    output: str | None = None,
+    key: str | None = None,
+    audit: str = "gate",
+) -> Release:
+    """Publish `df` with a box of its own for every record, under l-diversity or beta-likeness, and return the opened release.
+
+    l, beta        : the promise, one of them; beta as text or a whole number, e.g. beta="2.5"
+    matching       : "hungarian" (best), "sort_greedy" or "greedy" (fastest)
+    partition_size : records that are matched among each other, at least, or "all"
+    remainder      : "dummy" adds records that belong to nobody where buckets do not come out even, "suppress" leaves some out
+    output, key    : as for `bucketize`
+
+    Raises SpecError, Unsatisfiable or AuditRefused; then nothing is published. Up to five passes over `df`'s codes and four shuffles of
+    them; time grows with n * partition_size.
+    """
+    method: dict[str, Any] = {"matching": matching, "partition_size": partition_size, "remainder": remainder}
+    method |= {name: given for name, given in (("l", l), ("beta", beta)) if given is not None}
+    method |= {"far_apart": far_apart, "allow_minimality_leak": allow_minimality_leak}
+    columns = columns_given(quasi_identifiers, sensitive, identifiers, ())
+    return publish(df, {"heterogeneous": method}, columns, missing, output, key, audit)

@@ -1,0 +1,293 @@
+"""Heterogeneous generalization: every record under a box of its own, by matching it with records of different sensitive values.
+
+Source: heterogeneous generalization (sections 3 and 4). The walk, for n records, m sensitive values and partitions of p records:
+
+    counts        pass 1 over the sensitive column; m values reach the driver
+    buckets       driver, from the counts of the whole table: what it needs at least       (Algorithms 1 and 3, Theorem 4)
+    domains       at most two passes
+    partitions    only above `partition_size`: equal parts along the Hilbert curve of the quasi-identifiers, two shuffles of codes; a pass
+                  for their sensitive counts, and neighbours merged until each can keep the promise
+    matches       one shuffle of codes; each partition dealt to its buckets, matched, boxed, and one of its mu random disjoint matchings
+                  drawn from the cryptographic stream                                      (Algorithm 2, Theorem 1)
+    microdata     one shuffle of what is published, into an order that says nothing
+
+Buckets are chosen from sensitive values alone, partitions and matches (but for the values a record has already) from quasi-identifiers
+alone. What the audit needs and nobody may publish, the matches, is staged beside the release.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from anonlib.domains import Domain
+from anonlib.engine import curve_partitions, curve_ranks
+from anonlib.engine import cut_by_quasi_identifiers as cut
+from anonlib.engine.microdata import Microdata
+from anonlib.engine.quasi_identifiers import box_columns, box_schema, decode, mixed
+from anonlib.engine.relational import aggregate, one_row, select, with_columns
+from anonlib.engine.statistics import SensitiveStatistics
+from anonlib.engine.tables import types
+from anonlib.errors import Unsatisfiable
+from anonlib.exact import text
+from anonlib.kernels.disjoint_matchings import random_matching
+from anonlib.kernels.far_apart import far_apart
+from anonlib.kernels.hilbert import hilbert_positions
+from anonlib.kernels.match_boxes import match_boxes
+from anonlib.kernels.matching_deal import deal
+from anonlib.kernels.matching_graph import matching_graph
+from anonlib.keyed import Stream
+from anonlib.methods.baselines import classes
+from anonlib.methods.recipe import Draft, Say, Stage
+from anonlib.privacy.beta_likeness import BetaLikeness
+from anonlib.privacy.counts import Int64Array, SensitiveCounts
+from anonlib.privacy.l_diversity import LDiversity
+from anonlib.privacy.match_buckets import MatchBuckets
+from anonlib.release import generalized
+from anonlib.release.generalized import MATCHES, MICRODATA
+from anonlib.release.manifest import GuaranteePart, RowsPart, SolverPart, ValuePart
+from anonlib.solvers.match_partitions import Bucketing, merged_runs
+from anonlib.spec.heterogeneous import Heterogeneous
+
+Codes = npt.NDArray[Any]
+
+ORDER = "heterogeneous: order of the records of a partition"
+DEAL = "heterogeneous: which records go to which bucket"
+SALT = "heterogeneous: order of records at one place of the curve"
+WORKING = "matched"
+"""The table that holds boxes and evidence together, staged and never published."""
+
+
+def bucketing(counts: SensitiveCounts, wanted: Heterogeneous) -> Bucketing:
+    """What is asked, over the whole table's counts."""
+    likeness = None if wanted.beta is None else BetaLikeness(wanted.beta, counts.counts)
+    return Bucketing(wanted.l, likeness, wanted.remainder == "dummy")
+
+
+def whole_table(column: str, counts: SensitiveCounts, promised: Bucketing) -> MatchBuckets:
+    """The buckets of the whole table. Raises Unsatisfiable, with the most that can be asked, when there are none."""
+    found = promised.buckets(counts.counts)
+    if found is None:  # beta-likeness always has buckets of one record
+        assert promised.l is not None
+        raise Unsatisfiable(_not_eligible(column, counts, promised))
+    return found
+
+
+def _not_eligible(column: str, counts: SensitiveCounts, promised: Bucketing) -> str:
+    l = promised.l or 0  # noqa: E741
+    table = counts.counts[None, :]
+    best = next(
+        (k for k in range(min(l - 1, counts.m), 1, -1) if LDiversity(k).eligible(table, promised.dummies)[0]), 0
+    )
+    mend = f"l: {best} can be kept" if best else "no l above 1 can be kept"
+    if counts.m < l:
+        return f"l: {l}, but column {column!r} has only {counts.m} different values; {mend}"
+    most = int(np.argmax(counts.counts))
+    return (
+        f"l: {l}, but {counts.values[most]!r} in column {column!r} has {int(counts.counts[most]):,} of {counts.n:,} records, more than "
+        f"one in {l}; {mend}"
+    )
+
+
+def heterogeneous(table: Microdata, wanted: Heterogeneous, key: bytes, stage: Stage, say: Say) -> Draft:
+    """Publish `table` by matches."""
+    started = time.monotonic()
+    statistics = classes.count(table, say)
+    counts = statistics.counts
+    promised = bucketing(counts, wanted)
+    whole = whole_table(table.sensitive, counts, promised)
+    say(f"a record needs {whole.mu:,} matches in the table as a whole")
+    coded = classes.read_coded(table, statistics, False, say)
+    cells, number = _partitions(coded, wanted, promised, whole, key, stage, say)
+    say(f"matching {coded.n:,} records in {number:,} partitions ({wanted.matching})")
+    kernel = Matching(coded.domains, counts.m, promised, wanted.matching, wanted.far_apart, key)
+    codes = {name: kind for name, kind in coded.frame.dtypes if name.startswith("q")}
+    evidence = "partition bigint, record int, own int, dummy boolean, matches array<int>, assigned int"
+    schema = box_schema(coded.quasi_identifiers, more=", ".join([evidence, *(f"{q} {k}" for q, k in codes.items())]))
+    working = stage(WORKING, cut.over_cells(cells, kernel, schema, key, ORDER))
+    found = one_row(aggregate(working, [], _SUMMARY))
+    say("writing the records")
+    boxed = working.select(*box_columns(coded.quasi_identifiers), "s0")
+    kind = types(table.frame)[table.sensitive]
+    decoded = decode(boxed, coded.quasi_identifiers, {table.sensitive: (counts.values, kind)})
+    published = stage(MICRODATA, mixed(decoded, classes.files(counts.n)))
+    same = {name: name for name in ("partition", "record", *codes, "dummy", "matches", "assigned")}
+    return Draft(
+        layout="generalized",
+        tables={MICRODATA: published},
+        records=MICRODATA,
+        roles={MICRODATA: generalized.roles(coded.quasi_identifiers, [table.sensitive], classes=False)},
+        quasi_identifiers=generalized.parts(coded.quasi_identifiers),
+        guarantee=_guarantee(table, counts, wanted, promised),
+        rows=_rows(statistics, found),
+        solver=_solver(wanted, promised, whole, found, number, started),
+        utility={},
+        partitions=statistics.partitions,
+        evidence={MATCHES: select(working, same | {"s0": "own"})},
+    )
+
+
+_SUMMARY = {
+    "records": "count(1)",
+    "dummies": "count_if(dummy)",
+    "fewest": "min(size(matches))",
+    "most": "max(size(matches))",
+    "mean": "avg(size(matches))",
+}
+
+
+def _partitions(
+    coded: classes.Coded,
+    wanted: Heterogeneous,
+    promised: Bucketing,
+    whole: MatchBuckets,
+    key: bytes,
+    stage: Stage,
+    say: Say,
+) -> tuple[Any, int]:
+    """(the records with the partition each belongs to, how many partitions). By quasi-identifiers alone; merged where one could not keep
+    the promise by itself."""
+    m = coded.statistics.counts.m
+    size = (
+        coded.n
+        if wanted.partition_size == "all"
+        else max(int(wanted.partition_size), -(-coded.n * m // classes.LEAF_CELLS))
+    )
+    number = max(1, coded.n // size)
+    if number == 1:
+        return with_columns(coded.frame, {cut.CELL: "0L"}), 1
+    say(f"cutting the table into {number:,} partitions along the Hilbert curve of its quasi-identifiers")
+    salt = int(Stream(key, SALT).below(1 << 62, 1)[0])
+    cells = curve_partitions.equal_partitions(coded.frame, _Curve(coded.domains), coded.n, number, salt, stage)
+    runs = merged_runs(cut.cell_counts(cells, number, m), lambda row: promised.good_enough(row, whole.mu))
+    merged = int(runs.max()) + 1
+    if merged == number:
+        return cells, number
+    say(f"{merged:,} partitions, after merging neighbours that could not keep the promise well by themselves")
+    return curve_ranks.recalled(cells, runs), merged
+
+
+@dataclass(frozen=True)
+class _Curve:
+    domains: tuple[Domain, ...]
+
+    def __call__(self, columns: list[Codes]) -> Int64Array:
+        return hilbert_positions(columns, self.domains)
+
+
+@dataclass(frozen=True)
+class Matching:
+    """The record kernel, for one partition: buckets, matches, boxes, and whose sensitive value each box is published with.
+
+    Cost: see `matching_graph` and `random_matching`; memory about 100 bytes an edge of the graph (records x matches).
+    """
+
+    domains: tuple[Domain, ...]
+    m: int
+    promised: Bucketing
+    matching: str
+    far_apart: bool
+    key: bytes
+
+    def __call__(self, columns: list[Codes], sensitive: Int64Array, partition: int) -> dict[str, Any]:
+        buckets = self.promised.buckets(np.bincount(sensitive, minlength=self.m).astype(np.int64))
+        if buckets is None:
+            raise AssertionError("a partition was made that cannot keep the promise")
+        dealt = deal(sensitive, buckets, Stream(self.key, DEAL, partition))
+        if self.far_apart:
+            dealt = far_apart(columns, self.domains, dealt)
+        own = [column[dealt.source] for column in columns]
+        matches = matching_graph(own, self.domains, dealt, buckets.distinct, self.matching)
+        assigned = random_matching(matches, self.key, partition)
+        n = len(assigned)
+        return classes.box_columns(match_boxes(own, self.domains, matches), np.arange(n)) | {
+            "s0": dealt.sensitive[assigned].astype(np.int32),
+            "partition": np.full(n, partition, dtype=np.int64),
+            "record": np.arange(n, dtype=np.int32),
+            "own": dealt.sensitive.astype(np.int32),
+            "dummy": dealt.dummy,
+            "matches": list(matches),
+            "assigned": assigned.astype(np.int32),
+            **{f"q{i}": column for i, column in enumerate(own)},
+        }
+
+
+def thresholds(counts: SensitiveCounts, promised: Bucketing) -> list[Fraction]:
+    """The share of each value that is allowed among the matches of a record."""
+    if promised.l is not None:
+        return [Fraction(1, promised.l)] * counts.m
+    assert promised.likeness is not None
+    return [min(Fraction(1), (1 + promised.likeness.beta) * counts.frequency(i)) for i in range(counts.m)]
+
+
+def words(column: str, wanted: Heterogeneous) -> str:
+    """The promise in words, from the numbers used."""
+    if wanted.l is not None:
+        promise = (
+            f"Every published record may be that of any of {wanted.l} persons, each with probability {text(Fraction(1, wanted.l))}, and "
+            f"these have {wanted.l} different values of {column}."
+        )
+    else:
+        promise = (
+            "Every published record may be that of any of the persons it matches, all with the same probability; among them no value of "
+            f"{column} has more than {text(1 + Fraction(wanted.beta or 0))} times its share of the whole table."
+        )
+    if wanted.far_apart:
+        promise += " This does not hold against an adversary who knows how shared buckets were filled (far_apart)."
+    return promise
+
+
+def _guarantee(table: Microdata, counts: SensitiveCounts, wanted: Heterogeneous, promised: Bucketing) -> GuaranteePart:
+    bounds = thresholds(counts, promised)
+    asked = {"l": str(wanted.l)} if wanted.l is not None else {"beta": text(Fraction(wanted.beta or 0))}
+    return GuaranteePart(
+        model="l-diversity by matches" if wanted.l is not None else "beta-likeness by matches",
+        words=words(table.sensitive, wanted),
+        sensitive=table.sensitive,
+        sensitive_type=types(table.frame)[table.sensitive],
+        values=[
+            ValuePart(value=value, count=int(counts.counts[i]), threshold=text(bounds[i]))
+            for i, value in enumerate(counts.values)
+        ],
+        asked=asked,
+    )
+
+
+def _rows(statistics: SensitiveStatistics, found: dict[str, Any]) -> RowsPart:
+    n, dummies = statistics.counts.n, int(found["dummies"])
+    published = int(found["records"]) - dummies
+    return RowsPart(
+        input=statistics.input_rows,
+        published=published,
+        dropped=statistics.dropped,
+        suppressed=n - published,
+        dummy=dummies,
+    )
+
+
+def _solver(
+    wanted: Heterogeneous,
+    promised: Bucketing,
+    whole: MatchBuckets,
+    found: dict[str, Any],
+    number: int,
+    started: float,
+) -> SolverPart:
+    return SolverPart(
+        name=wanted.matching,
+        status="heuristic",
+        setting=[],
+        unit="partitions",
+        seconds=round(time.monotonic() - started, 3),
+        details={
+            "partitions": number,
+            "matches": {"fewest": found["fewest"], "most": found["most"], "mean": round(float(found["mean"]), 3)},
+            "whole_table": {"matches": whole.mu, "bucket_size": whole.size, "algorithm": whole.algorithm},
+            "remainder": wanted.remainder,
+        },
+    )

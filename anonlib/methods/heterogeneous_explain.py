@@ -1,0 +1,88 @@
+"""What heterogeneous generalization would choose: one scan for the counts, then the driver alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonlib.engine.microdata import Microdata
+from anonlib.exact import text
+from anonlib.methods.baselines import classes
+from anonlib.methods.heterogeneous import bucketing, thresholds, whole_table, words
+from anonlib.methods.recipe import Explanation, Grid, Say
+from anonlib.privacy.beta_likeness import BetaLikeness
+from anonlib.privacy.counts import SensitiveCounts
+from anonlib.privacy.l_diversity import LDiversity
+from anonlib.privacy.match_buckets import MatchBuckets
+from anonlib.solvers.beta_buckets import largest_buckets, published_bound
+from anonlib.solvers.l_buckets import l_buckets
+from anonlib.spec.heterogeneous import Heterogeneous
+
+MOST = 20
+
+
+def explain(table: Microdata, wanted: Heterogeneous, say: Say) -> Explanation:
+    """The buckets of the whole table; partitions are held to the same, with about as many matches."""
+    counts = classes.count(table, say).counts
+    promised = bucketing(counts, wanted)
+    whole = whole_table(table.sensitive, counts, promised)
+    size = counts.n if wanted.partition_size == "all" else int(wanted.partition_size)
+    partitions = max(1, counts.n // size)
+    bounds = thresholds(counts, promised)
+    choices = _choices(counts, promised.likeness, promised.dummies) if promised.likeness else {whole.algorithm: whole}
+    first = np.argsort(-counts.counts, kind="stable")[:MOST].tolist()
+    values = tuple(
+        (
+            str(counts.values[i]),
+            f"{int(counts.counts[i]):,}",
+            f"{float(counts.frequency(i)):.4%}",
+            f"{1 / whole.mu if whole.distinct else whole.held_by[i] / whole.mu:.4%}",
+            f"{float(bounds[i]):.4%}",
+        )
+        for i in first
+    )
+    more = f"... and {counts.m - MOST:,} less frequent values" if counts.m > MOST else ""
+    return Explanation(
+        words=words(table.sensitive, wanted),
+        summary=f"Matches every record with {whole.mu:,} of the table's {counts.n:,}, from {whole.mu:,} buckets of {whole.size:,} "
+        f"({whole.algorithm}), in {partitions:,} partition(s) or fewer",
+        grids=(
+            Grid(
+                ("buckets by", "matches", "bucket size", "dummies", "left out", "beta kept", "bound of equation 7"),
+                tuple((name, *_told(found, counts, promised.likeness)) for name, found in choices.items()),
+            ),
+            Grid(("value", "records", "share of the table", "most among matches", "allowed"), values, more),
+        ),
+        facts={
+            "records": counts.n,
+            "sensitive_values": counts.m,
+            "asked": {"l": str(wanted.l)} if wanted.l is not None else {"beta": text(wanted.beta)},  # type: ignore[arg-type]
+            "matches": whole.mu,
+            "bucket_size": whole.size,
+            "algorithm": whole.algorithm,
+            "dummies": whole.made_up,
+            "left_out": whole.left_out,
+            "partitions": partitions,
+            "choices": {name: found.mu for name, found in choices.items()},
+        },
+        choice=whole,
+    )
+
+
+def _choices(counts: SensitiveCounts, likeness: BetaLikeness, dummies: bool) -> dict[str, MatchBuckets]:
+    """What else would keep beta: the better packing, the published one, and l-diversity by Theorem 4."""
+    found = {
+        "packed": largest_buckets(counts.counts, likeness, dummies=dummies),
+        "greedy (Algorithm 3)": largest_buckets(counts.counts, likeness, dummies=dummies, packings="greedy"),
+    }
+    if LDiversity(likeness.equivalent_l).eligible(counts.counts[None, :], dummies)[0]:
+        found[f"l = {likeness.equivalent_l} (Theorem 4)"] = l_buckets(counts.counts, likeness.equivalent_l, dummies)
+    return {name: each for name, each in found.items() if each is not None}
+
+
+def _told(found: MatchBuckets, counts: SensitiveCounts, likeness: BetaLikeness | None) -> tuple[str, ...]:
+    kept = bound = ""
+    if likeness is not None:
+        carried = np.minimum(found.held_by, 1) if found.distinct else found.held_by
+        kept = f"{float(likeness.attained(carried, found.mu)):.4g}"
+        bound = "" if found.distinct else f"{float(published_bound(counts.counts, found)):.4g}"
+    return f"{found.mu:,}", f"{found.size:,}", f"{found.made_up:,}", f"{found.left_out:,}", kept, bound

@@ -1,0 +1,77 @@
+"""Which partitions can keep the promise by themselves, and how neighbours merge until they can: from counts alone.
+
+Source: heterogeneous generalization, sections 3.1, 4 and 5 ("scalability by partitioning"); the merging is ours. A partition is held to the
+shares phi_i of the *whole* table. What its boxes lose grows with the number mu of matches, hardly with the number of records: among
+twice as many records matches are as much nearer as there are more of them to reach. So a partition must not only be able to keep
+beta-likeness but with at most `WIDEST` times the matches that the whole table needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from anonlib.privacy.beta_likeness import BetaLikeness
+from anonlib.privacy.counts import Int64Array
+from anonlib.privacy.l_diversity import LDiversity
+from anonlib.privacy.match_buckets import MatchBuckets
+from anonlib.solvers.beta_buckets import beta_buckets, largest_buckets
+from anonlib.solvers.l_buckets import l_buckets
+
+WIDEST = Fraction(5, 4)
+
+
+@dataclass(frozen=True)
+class Bucketing:
+    """The promise, and the buckets that keep it. Exactly one of l and likeness is given; dummies says how remainders are treated."""
+
+    l: int | None  # noqa: E741  (the field's name)
+    likeness: BetaLikeness | None
+    dummies: bool
+
+    def buckets(self, counts: Int64Array) -> MatchBuckets | None:
+        """The buckets of records with (m,) counts of the sensitive values; None if there are none."""
+        if self.likeness is None:
+            assert self.l is not None
+            return l_buckets(counts, self.l, self.dummies)
+        return beta_buckets(counts, self.likeness, self.dummies)
+
+    def good_enough(self, counts: Int64Array, fewest: int) -> bool:
+        """May these records be a partition, where the whole table needs `fewest` matches?"""
+        if self.likeness is None:
+            assert self.l is not None
+            return bool(LDiversity(self.l).eligible(counts[None, :], self.dummies)[0])
+        n, most = int(counts.sum()), int(fewest * WIDEST)
+        equivalent = LDiversity(self.likeness.equivalent_l)
+        if equivalent.l <= most and equivalent.eligible(counts[None, :], self.dummies)[0]:
+            return True
+        return largest_buckets(counts, self.likeness, max(1, -(-n // most)), self.dummies) is not None
+
+
+def merged_runs(counts: Int64Array, keeps: Callable[[Int64Array], bool]) -> Int64Array:
+    """(k,) int64: the run of neighbours that each of k partitions joins, so that every run keeps the promise if the whole does.
+
+    counts : (k, m) int64, partitions in the order of the curve. Runs are as short as they can be from the left; the last ones join until
+    they keep it. O(k m) and at most 2 k questions.
+    """
+    starts: list[int] = []
+    held: list[Int64Array] = []
+    done = True
+    for place, row in enumerate(counts):
+        if done:
+            starts.append(place)
+            held.append(row.copy())
+        else:
+            held[-1] += row
+        done = keeps(held[-1])
+    while len(starts) > 1 and not done:
+        last = held.pop()
+        starts.pop()
+        held[-1] += last
+        done = keeps(held[-1])
+    marks = np.zeros(len(counts), dtype=np.int64)
+    marks[starts] = 1
+    return np.asarray(np.cumsum(marks) - 1, dtype=np.int64)

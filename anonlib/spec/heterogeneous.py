@@ -1,0 +1,58 @@
+"""The parameters of heterogeneous generalization."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from anonlib.spec.baselines import GENERALIZED, Many, PartitionSize
+from anonlib.spec.method import Method
+from anonlib.spec.part import Flag, NotNegative, fault
+
+PARTITION_SIZE = 1_000
+"""Records that are matched among each other, at least: twice as many cost four times the work, and make smaller boxes."""
+
+
+class Heterogeneous(Method):
+    """Heterogeneous generalization: every record gets a box of its own, that of its matches.
+
+    l              : l matches with l different sensitive values
+    beta           : among the matches no sensitive value has more than (1 + beta) times its share of the table
+    matching       : how matches are found: "hungarian" (best), "sort_greedy" or "greedy" (fastest)
+    partition_size : records that are matched among each other, at least, or "all"
+    remainder      : where buckets do not come out even: "dummy" adds records that belong to nobody, "suppress" leaves some out
+    far_apart      : fill shared buckets with records that are far apart, which lets sensitive values and quasi-identifiers meet in one
+                     decision; for comparisons only, and refused unless `allow_minimality_leak`
+    """
+
+    name: ClassVar[str] = "heterogeneous"
+    reserved: ClassVar[tuple[str, ...]] = GENERALIZED
+    publishes_other: ClassVar[bool] = False
+    leaves_evidence: ClassVar[bool] = True
+
+    l: Many | None = None  # noqa: E741  (the field's name)
+    beta: NotNegative | None = None
+    matching: Literal["hungarian", "sort_greedy", "greedy"] = "hungarian"
+    partition_size: PartitionSize = PARTITION_SIZE
+    remainder: Literal["dummy", "suppress"] = "dummy"
+    far_apart: Flag = False
+    allow_minimality_leak: Flag = Field(default=False, description="publish although an adversary may undo far_apart")
+
+    @model_validator(mode="after")
+    def _one_promise(self) -> Heterogeneous:
+        if (self.l is None) == (self.beta is None):
+            raise fault("give one promise, either l (e.g. l: 10) or beta (e.g. beta: 3)")
+        if self.far_apart and self.l is None:
+            raise fault("only l-diversity has a far_apart mode; leave it out", at="far_apart")
+        if self.far_apart and not self.allow_minimality_leak:
+            raise fault(
+                "far_apart lets quasi-identifiers decide with sensitive values, which an adversary who knows the method can turn around; "
+                "it is for comparisons: leave it out, or add allow_minimality_leak: true",
+                at="far_apart",
+            )
+        if self.allow_minimality_leak and not self.far_apart:
+            raise fault(
+                "nothing here leaks by minimality; leave this out, or ask for far_apart too", at="allow_minimality_leak"
+            )
+        return self
