@@ -17,7 +17,8 @@ published, and the records and their other columns are what they are.
 Calibration (not in the paper). The release states how many records C_i of the whole sub-table truly have a wanted value, so the
 error of its reconstruction e_i = f*_i(all) - C_i is known. It is the sum of the errors of the matching and of the other records,
 which are independent, so the share V_i / V_i(all) of it is expected to come from the matching records (best linear prediction).
-Taking that off leaves the variance V_i (1 - V_i / V_i(all)): much less for conditions that most records meet, and 0 when all do.
+Taking that off leaves the variance V_i (1 - V_i / V_i(all)): much less for conditions that most records meet, and 0 when all do. V_i
+is here computed from f*_i brought within what is certain, max(0, n_i + C_i - |T_i|) to min(n_i, C_i).
 """
 
 from __future__ import annotations
@@ -118,11 +119,13 @@ def reconstruct(
     N, n, C = (np.asarray(a, dtype=np.int64) for a in (sizes, matching, true_in_all))
     raw, spread = terms(operators, n, accepted, observed)
     whole = terms(operators, N, accepted, observed_in_all)[0] - C
+    least, most = np.maximum(0, n + C - N), np.minimum(n, C)
+    own = variance(operators, n, accepted, np.clip(raw, least, most))
     of_whole = variance(operators, N, accepted, C)
-    share = np.divide(spread, of_whole, out=np.zeros_like(spread), where=of_whole > 0).clip(0, 1)
+    share = np.divide(own, of_whole, out=np.zeros_like(own), where=of_whole > 0).clip(0, 1)
     calibrated = float((raw - share * whole).sum())
-    error = math.sqrt(float((spread * (1 - share)).sum()))
-    low, high = int(np.maximum(0, n + C - N).sum()), int(np.minimum(n, C).sum())
+    error = math.sqrt(float((own * (1 - share)).sum()))
+    low, high = int(least.sum()), int(most.sum())
     return ReconstructedCount(
         estimate=min(max(calibrated, float(low)), float(high)),
         standard_error=error,
