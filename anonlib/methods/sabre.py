@@ -4,14 +4,14 @@ Source: SABRE (sections 4.2 to 4.4), and splitting on by the true distance, whic
 
     counts        one pass for each sensitive column; m values reach the driver
     domains       at most two passes; values of categorical attributes reach the driver
-    buckets       driver, from counts alone                                             (functions bucketCat, bucketNum)
-    class sizes   driver, from counts alone; b + 1 nodes a level, no list of classes            (Theorem 4, function ECSize)
 
 refined (the default):
     partitions    only above `partition_size`: a k-d tree over the quasi-identifiers, subtrees merged until each is t-close
     classes       one shuffle of codes; a partition is halved on while both halves keep their true distance and loss falls
 
 as published (`neighbours`, or `refine: false`):
+    buckets       driver, from counts alone                                             (functions bucketCat, bucketNum)
+    class sizes   driver, from counts alone; b + 1 nodes a level, no list of classes            (Theorem 4, function ECSize)
     partitions    only above `partition_size`: a range shuffle along the Hilbert curve within each bucket, staged; exact ranks cut it
                   so that every partition holds a tree node's numbers of each bucket
     classes       one shuffle of codes; takeOut fills the classes of the tree
@@ -54,7 +54,7 @@ from anonlib.privacy.t_closeness import GroundDistance, SeveralAttributes, TClos
 from anonlib.release import generalized
 from anonlib.release.generalized import EC_ID, MICRODATA
 from anonlib.release.manifest import GuaranteePart, SizePart, SolverPart, ValuePart
-from anonlib.solvers.ec_size_tree import choose
+from anonlib.solvers.ec_size_tree import choose, refuse_few
 from anonlib.solvers.kd_cut import kd_tree
 from anonlib.solvers.sabre_buckets import BucketPartition
 from anonlib.spec.sabre import Sabre
@@ -150,14 +150,18 @@ def sabre(table: Microdata, wanted: Sabre, key: bytes, stage: Stage, say: Say) -
     """Publish `table` in t-close classes."""
     started = time.monotonic()
     made = asked(table, wanted, say)
-    buckets, tree = choose(made.closeness[0], wanted.k)
+    refuse_few(made.n, wanted.k)
+    own = None if wanted.refined else choose(made.closeness[0], wanted.k)
     coded = read_coded(table, made, say)
-    if wanted.refined:
+    if own is None:
         cells = _cut_by_quasi_identifiers(coded, made, wanted, say)
         if cells is None:
-            cells = _cut_by_rank(coded, made, wanted, buckets, tree, key, stage, say)
+            cells = _cut_by_rank(
+                coded, made, wanted, *choose(made.closeness[0], wanted.k, refine=True), key, stage, say
+            )
         kernel: Any = halving(coded.domains, made.closeness, wanted.k)
     else:
+        buckets, tree = own
         cells = _cut_by_rank(coded, made, wanted, buckets, tree, key, stage, say)
         neighbours = wanted.neighbours or "approximate"
         kernel = TakeOut(coded.domains, made.sizes, buckets.bucket_of, tree, neighbours, made.requirement, key)
@@ -179,7 +183,7 @@ def sabre(table: Microdata, wanted: Sabre, key: bytes, stage: Stage, say: Say) -
         quasi_identifiers=generalized.parts(coded.quasi_identifiers),
         guarantee=_guarantee(table, made),
         rows=rows(made.statistics[0]),
-        solver=_solver(wanted, made, buckets, tree, started),
+        solver=_solver(wanted, made, own, started),
         utility={},
         partitions=made.statistics[0].partitions,
     )
@@ -324,15 +328,17 @@ def _numbers(closeness: TCloseness, k: int) -> dict[str, str]:
     return {"t": text(closeness.t), "k": str(k)}
 
 
-def _solver(wanted: Sabre, made: Asked, buckets: BucketPartition, tree: EcSizeTree, started: float) -> SolverPart:
+def _solver(wanted: Sabre, made: Asked, own: tuple[BucketPartition, EcSizeTree] | None, started: float) -> SolverPart:
     """What was chosen. As published, with one sensitive column, the sizes of all classes are known beforehand."""
-    known = not wanted.refined and len(made.sizes) == 1
-    sizes = [SizePart(size=s, number=c) for s, c in tree.size_histogram().items()] if known else []
-    details = (
-        {} if wanted.refined else {"buckets": buckets.b, "bound": float(buckets.bound), "classes": tree.classes[0]}
-    )
+    sizes, details, name = [], {}, "halving"
+    if own is not None:
+        buckets, tree = own
+        name = f"sabre, {wanted.neighbours or 'approximate'} neighbours"
+        details = {"buckets": buckets.b, "bound": float(buckets.bound)}
+        if len(made.sizes) == 1:
+            sizes = [SizePart(size=size, number=number) for size, number in tree.size_histogram().items()]
     return SolverPart(
-        name="halving" if wanted.refined else f"sabre, {wanted.neighbours or 'approximate'} neighbours",
+        name=name,
         status="heuristic",
         setting=sizes,
         unit="classes",

@@ -236,6 +236,11 @@ def _sort_keys(values: Sequence[str | None]) -> list[Any]:
     known = cast("Sequence[str]", values)
     numbers = [_number(value) for value in known]
     if all(number is not None for number in numbers):
+        endless = [value for value, number in zip(known, numbers, strict=True) if number and not number.is_finite()]
+        if endless:
+            raise SpecError(
+                f"the sensitive value {endless[0]} is no finite number; mend it in the input, or drop its records"
+            )
         return numbers
     dates = [_DATE.fullmatch(value) for value in known]
     neither = [v for v, number, date in zip(known, numbers, dates, strict=True) if number is None and date is None]

@@ -29,10 +29,7 @@ GIVE_UP = 0.25
 def ec_sizes(closeness: TCloseness, buckets: BucketPartition, k: int = 1) -> EcSizeTree:
     """The tree of class sizes. Raises Unsatisfiable when the table has fewer than k records. Level by level, nothing recurses."""
     n = closeness.n
-    if n < k:
-        raise Unsatisfiable(
-            f"k: {k} records cannot share their quasi-identifiers in a table of {n:,}; at most k: {n} can be kept"
-        )
+    refuse_few(n, k)
     mover, budget = buckets.mover, closeness.t - buckets.bound
     rows: list[IntArray] = [buckets.sizes]
     number: dict[bytes, int] = {buckets.sizes.tobytes(): 0}
@@ -59,6 +56,14 @@ def ec_sizes(closeness: TCloseness, buckets: BucketPartition, k: int = 1) -> EcS
             links[node] = (ends[0], ends[1])
         level = following
     return _ordered(np.stack(rows), links)
+
+
+def refuse_few(n: int, k: int) -> None:
+    """Raises Unsatisfiable when a table of n records cannot have a class of k."""
+    if n < k:
+        raise Unsatisfiable(
+            f"k: {k} records cannot share their quasi-identifiers in a table of {n:,}; at most k: {n} can be kept"
+        )
 
 
 def _ordered(counts: IntArray, links: dict[int, tuple[int, int]]) -> EcSizeTree:

@@ -93,7 +93,13 @@ class BucketPartition:
 
 def bucketize(closeness: TCloseness) -> BucketPartition:
     """The buckets of SABRE: the first along the greedy path with U < t. O(m log m) on real data, O(m^2) at worst."""
-    return next(partition for partition in greedy_path(closeness) if partition.bound < closeness.t)
+    costs = _Costs(closeness)
+    most = closeness.n * closeness.distance.height
+    return next(
+        _partition(closeness, costs, bounds, total)
+        for bounds, total in _steps(closeness, costs)
+        if Fraction(total, most) < closeness.t
+    )
 
 
 def greedy_path(closeness: TCloseness) -> Iterator[BucketPartition]:
@@ -102,18 +108,26 @@ def greedy_path(closeness: TCloseness) -> Iterator[BucketPartition]:
     A bucket of a single value cannot be split and has no part in the choice; a split that gains nothing is made in its turn.
     """
     costs = _Costs(closeness)
+    for bounds, total in _steps(closeness, costs):
+        yield _partition(closeness, costs, bounds, total)
+
+
+def _steps(closeness: TCloseness, costs: _Costs) -> Iterator[tuple[dict[Run, int], int]]:
+    """(the runs with their upper bounds, the sum of these) after every split. The dictionary is one and the same."""
     whole = (0, closeness.distance.m - 1)
     bounds = {whole: costs.most(whole)}
+    total = bounds[whole]
     heap: list[tuple[int, Run, list[Run]]] = []
     _offer(heap, costs, whole)
     while True:
-        yield _partition(closeness, costs, bounds)
+        yield bounds, total
         if not heap:
             return
         _, chosen, parts = heapq.heappop(heap)
-        del bounds[chosen]
+        total -= bounds.pop(chosen)
         for part in parts:
             bounds[part] = costs.most(part)
+            total += bounds[part]
             _offer(heap, costs, part)
 
 
@@ -125,14 +139,13 @@ def _offer(heap: list[tuple[int, Run, list[Run]]], costs: _Costs, run: Run) -> N
         heapq.heappush(heap, (-gain, run, parts))
 
 
-def _partition(closeness: TCloseness, costs: _Costs, bounds: dict[Run, int]) -> BucketPartition:
+def _partition(closeness: TCloseness, costs: _Costs, bounds: dict[Run, int], total: int) -> BucketPartition:
     runs = np.array(sorted(bounds), dtype=np.int64)
-    total = costs.total
     return BucketPartition(
         runs[:, 0],
         runs[:, 1],
-        total[runs[:, 1] + 1] - total[runs[:, 0]],
-        Fraction(sum(bounds.values()), closeness.n * closeness.distance.height),
+        costs.total[runs[:, 1] + 1] - costs.total[runs[:, 0]],
+        Fraction(total, closeness.n * closeness.distance.height),
         closeness.distance,
     )
 

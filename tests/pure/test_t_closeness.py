@@ -130,6 +130,11 @@ def test_dates_have_an_order_and_words_have_none():
         GroundDistance.ordered(["1", "low"])
 
 
+def test_an_infinite_value_is_refused():
+    with pytest.raises(SpecError, match="-Infinity is no finite number"):
+        GroundDistance.ordered(["1", "-Infinity"])
+
+
 def test_a_value_outside_the_hierarchy_is_named():
     with pytest.raises(SpecError, match="'z' is not a leaf"):
         GroundDistance.hierarchical(UNEVEN, ["a", "z"])
