@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.door import KEY, people
+from tests.door import KEY, bucketize, people
 
 pytestmark = pytest.mark.spark
 
@@ -21,18 +21,21 @@ import json, sys
 from anonlib.cli import main
 from anonlib.engine.session import session
 
-conf, path = sys.argv[1:]
-code = main(["run", conf, "--remote", "local[2]"])
-assert code == 0, code
-spark = session(remote="local[2]")
-from anonlib.engine.checksum import checksum
-from anonlib.release.opened import open_release
-release = open_release(spark, path)
-print(json.dumps({
-    "session": type(spark).__module__, "passed": release.audit.passed, "splits": release.manifest.splits.partitions,
-    "audit": main(["audit", path, "--original", sys.argv[1] + ".input"]),
-}))
+original, *pairs = sys.argv[1:]
+found = {}
+for conf, path in zip(pairs[::2], pairs[1::2]):
+    code = main(["run", conf, "--remote", "local[2]"])
+    assert code == 0, code
+    spark = session(remote="local[2]")
+    from anonlib.release.opened import open_release
+    release = open_release(spark, path)
+    found[path] = {
+        "session": type(spark).__module__, "passed": release.audit.passed, "splits": release.manifest.splits.partitions,
+        "audit": main(["audit", path, "--original", original]),
+    }
+print(json.dumps(found))
 """
+METHODS = {"bucketize": bucketize(l=3), "perturb": {"perturb": {"rho2": "1/4"}}}
 
 
 @pytest.fixture
@@ -52,24 +55,28 @@ def test_connect_and_classic_publish_the_same_rows(door):
     from chispa import assert_df_equality
 
     source = door.input(people(1200), files=4)
-    classic = door.run(source, "classic").published()
-    conf = door.home / "connect.yaml"
-    spec = door.spec(source) | {"output": {"path": str(door.home / "connect")}}
-    conf.write_text(yaml.safe_dump(spec), encoding="utf-8")
-    (door.home / "connect.yaml.input").symlink_to(source)
+    classic, pairs = {}, []
+    for name, method in METHODS.items():
+        classic[name] = door.run(source, f"classic-{name}", method=method).published()
+        conf, output = door.home / f"connect-{name}.yaml", door.home / f"connect-{name}"
+        spec = door.spec(source, method=method) | {"output": {"path": str(output)}}
+        conf.write_text(yaml.safe_dump(spec), encoding="utf-8")
+        pairs += [str(conf), str(output)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "RELEASE_KEY": KEY, "PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(
-        [sys.executable, "-c", JOB, str(conf), str(door.home / "connect")], env=environment, cwd=ROOT, capture_output=True,
+        [sys.executable, "-c", JOB, str(source), *pairs], env=environment, cwd=ROOT, capture_output=True,
         text=True, timeout=400, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads(done.stdout.strip().splitlines()[-1])
-    assert "connect" in found["session"]
-    assert found["passed"]
-    assert found["audit"] == 0
-    assert found["splits"] == classic.manifest.splits.partitions
-    connect = type(classic)(0, "", "", door.home / "connect").published()
-    assert connect.manifest.tables == classic.manifest.tables
-    for name in ("qit", "st"):
-        frames = [door.spark.read.parquet(str(outcome.output / name)) for outcome in (classic, connect)]
-        assert_df_equality(*frames, ignore_row_order=True, ignore_nullable=True)
+    told = json.loads(done.stdout.strip().splitlines()[-1])
+    for (name, made), output in zip(classic.items(), pairs[1::2], strict=True):
+        found = told[output]
+        assert "connect" in found["session"]
+        assert found["passed"]
+        assert found["audit"] == 0
+        assert found["splits"] == made.manifest.splits.partitions
+        connect = type(made)(0, "", "", door.home / f"connect-{name}").published()
+        assert connect.manifest.tables == made.manifest.tables
+        for table in made.manifest.tables:
+            frames = [door.spark.read.parquet(str(outcome.output / table)) for outcome in (made, connect)]
+            assert_df_equality(*frames, ignore_row_order=True, ignore_nullable=True)
