@@ -1,0 +1,153 @@
+"""The workload `point` (small domain randomization, appendix 10.9): random conditions A1 = a1 AND ... AND Ad = ad on d of 1 to 3
+quasi-identifiers, each asked with every sensitive value; queries whose true count is below a share of the table are left out.
+
+All queries of a workload are answered by one Spark job on the original and one on a release, perturbed or bucketized. No privacy rests
+on the draws, so a plain seeded generator serves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from anonlib.engine.compound import compound_text
+from anonlib.engine.relational import DataFrame, aggregate, rows, select
+from anonlib.engine.run_kernel import partial_sums
+from anonlib.engine.statistics import value_text
+from anonlib.engine.tables import types
+from anonlib.errors import SpecError
+from anonlib.evaluation.evaluation import Numbers, RelativeErrors
+from anonlib.evaluation.workloads import Query, Workload
+from anonlib.exact import exact
+from anonlib.queries.batch import Masks
+from anonlib.queries.crossed import CrossedBuckets, CrossedCounts, CrossedPerturbed
+from anonlib.queries.reconstruction import Operators
+from anonlib.release.bucketized import BUCKET_ID, COUNT, QIT, ST
+from anonlib.release.perturbed import DOMAIN, DOMAIN_SIZE, GAMMA_EXACT, MICRODATA, OPERATORS, SUBTABLE
+from anonlib.sql import quoted
+
+DIMENSIONS = 3
+ROWS_PER_TASK = 25_000
+MAX_TASKS = 2_000
+MAX_SUBTABLES = 1_000_000
+
+
+def point_workload(
+    domains: Mapping[str, Sequence[str]],
+    sensitive: str,
+    conditions: int = 200,
+    selectivity: float = 0.01,
+    seed: int = 0,
+) -> Workload:
+    """`conditions` random conditions, each with every value of `sensitive`: conditions x m queries, a condition's queries in a row.
+
+    Raises SpecError when there is no quasi-identifier with a value, or nothing to ask.
+    """
+    attributes = sorted(a for a in domains if a != sensitive and len(domains[a]) > 0)
+    if not attributes or not domains.get(sensitive):
+        raise SpecError("a workload needs at least one quasi-identifier and a sensitive column that have values")
+    if conditions < 1:
+        raise SpecError(f"a workload of {conditions} conditions is empty; ask for at least 1")
+    draw = np.random.default_rng(seed)
+    drawn = []
+    for _ in range(conditions):
+        d = min(int(draw.integers(1, DIMENSIONS + 1)), len(attributes))
+        chosen = [attributes[i] for i in sorted(draw.choice(len(attributes), size=d, replace=False))]
+        condition = {a: (int(draw.integers(len(domains[a]))),) for a in chosen}
+        drawn += [Query({**condition, sensitive: (x,)}) for x in range(len(domains[sensitive]))]
+    kept = {a: tuple(domains[a]) for a in [*attributes, sensitive]}
+    return Workload("point", seed, selectivity, sensitive, kept, tuple(drawn))
+
+
+def as_texts(frame: DataFrame, attributes: Sequence[str], sensitive: Sequence[str], called: str) -> DataFrame:
+    """Text columns `attributes`, and the sensitive value (of one column or several) as the column `called`."""
+    return select(frame, _texts(frame, attributes, sensitive, called))
+
+
+def _texts(frame: DataFrame, attributes: Sequence[str], sensitive: Sequence[str], called: str) -> dict[str, str]:
+    value = _value({name: types(frame)[name] for name in sensitive})
+    return {a: f"CAST({quoted(a)} AS STRING)" for a in attributes} | {called: value}
+
+
+def _value(kinds: Mapping[str, str]) -> str:
+    """SQL: the text of a sensitive value, of one column or of several {column: Spark type}."""
+    return compound_text(kinds) if len(kinds) > 1 else value_text(*next(iter(kinds.items())))
+
+
+def true_counts(texts: DataFrame, workload: Workload, records: int) -> Numbers:
+    """(Q,) how many records of the original meet each query. `texts` as `as_texts` gives it. One scan, one job."""
+    kernel = CrossedCounts(_conditions(workload), workload.sensitive, workload.domains[workload.sensitive])
+    return np.rint(partial_sums(texts.repartition(_tasks(records)), kernel, len(workload.queries)))
+
+
+def perturbed_estimates(
+    tables: Mapping[str, DataFrame], workload: Workload, sensitive: Sequence[str], records: int
+) -> Numbers:
+    """(Q,) raw estimates (equation 7 summed over sub-tables) from a perturbed release. Two jobs; the operators come to the driver."""
+    values = workload.domains[workload.sensitive]
+    operators, holds = _operators(tables[OPERATORS], sensitive, types(tables[MICRODATA]), values)
+    kernel = CrossedPerturbed(_conditions(workload), workload.sensitive, values, SUBTABLE, operators)
+    visible = [a for a in workload.domains if a != workload.sensitive]
+    microdata = tables[MICRODATA]
+    columns = _texts(microdata, visible, sensitive, workload.sensitive)
+    frame = select(microdata, {**columns, SUBTABLE: SUBTABLE}).repartition(_tasks(records))
+    return kernel.reconstructed(partial_sums(frame, kernel, kernel.length), holds).ravel()
+
+
+def bucketized_estimates(tables: Mapping[str, DataFrame], workload: Workload, records: int) -> Numbers:
+    """(Q,) estimates from a bucketized release (Anatomy among them). One job."""
+    sensitive = workload.sensitive
+    kernel = CrossedBuckets(_conditions(workload), sensitive, workload.domains[sensitive], COUNT)
+    visible = [a for a in workload.domains if a != sensitive]
+    fields = ", ".join(f"CAST({quoted(a)} AS STRING) AS a{i}" for i, a in enumerate(visible))
+    records_of = aggregate(tables[QIT], [BUCKET_ID], {"records": f"collect_list(struct({fields}))"})
+    value = value_text(sensitive, types(tables[ST])[sensitive])
+    values_of = aggregate(
+        tables[ST], [BUCKET_ID], {"pairs": f"collect_list(struct({value} AS v, {quoted(COUNT)} AS c))"}
+    )
+    buckets = records_of.join(values_of, BUCKET_ID).repartition(_tasks(records))
+    lists = {a: f"records.a{i}" for i, a in enumerate(visible)} | {sensitive: "pairs.v", COUNT: "pairs.c"}
+    return partial_sums(select(buckets, lists), kernel, len(workload.queries))
+
+
+def errors(actual: Numbers, estimated: Numbers, records: int, selectivity: float) -> RelativeErrors:
+    """Of the queries that at least a share `selectivity` of the records meets; the others are dropped."""
+    return RelativeErrors.of(selective(actual, records, selectivity), estimated)
+
+
+def selective(actual: Numbers, records: int, selectivity: float) -> Numbers:
+    """(Q,) true counts, 0 where they are below the share `selectivity` of the records."""
+    return np.where(actual >= selectivity * records, actual, 0.0)
+
+
+def _conditions(workload: Workload) -> Masks:
+    """One mask per condition: every m-th query, without the sensitive attribute."""
+    each = workload.queries[:: len(workload.domains[workload.sensitive])]
+    visible = {a: d for a, d in workload.domains.items() if a != workload.sensitive}
+    return Masks.of(visible, [{a: c for a, c in q.accepted.items() if a != workload.sensitive} for q in each])
+
+
+def _operators(
+    operators: DataFrame, sensitive: Sequence[str], kinds: Mapping[str, str], values: Sequence[str]
+) -> tuple[Operators, npt.NDArray[np.bool_]]:
+    """The operators in the order of their numbers, and (k, m) which of `values` each domain holds."""
+    own = {name: kinds[name] for name in sensitive}
+    entry = {next(iter(own)): "held"} if len(own) == 1 else {name: f"held.{quoted(name)}" for name in own}
+    listed = select(operators, {SUBTABLE: SUBTABLE, "held": f"explode({DOMAIN})"})
+    apart = select(listed, {SUBTABLE: SUBTABLE, **entry})
+    held = aggregate(select(apart, {SUBTABLE: SUBTABLE, "v": _value(own)}), [SUBTABLE], {"values": "collect_list(v)"})
+    line = select(operators, {SUBTABLE: SUBTABLE, "m": DOMAIN_SIZE, "gamma": GAMMA_EXACT})
+    found = sorted(rows(line.join(held, SUBTABLE), MAX_SUBTABLES), key=lambda r: r[SUBTABLE])
+    code = {value: i for i, value in enumerate(values)}
+    holds = np.zeros((len(found), len(values)), dtype=bool)
+    for i, row in enumerate(found):
+        holds[i, [code[v] for v in row["values"] if v in code]] = True
+    gammas = np.array([float(exact(r["gamma"])) for r in found])
+    return Operators(np.array([r["m"] for r in found], dtype=np.int64), gammas), holds
+
+
+def _tasks(records: int) -> int:
+    """An explicit number of tasks: left to itself, Spark would put so few bytes into one."""
+    return max(2, min(MAX_TASKS, records // ROWS_PER_TASK))

@@ -1,0 +1,146 @@
+"""Many conditions crossed with all sensitive values: kernels that answer the C x m queries of the workload `point` in one pass.
+
+A condition accepts values of quasi-identifiers (`batch.Masks`, one bit per condition); a query is a condition and one sensitive value.
+Records are grouped by value within blocks, so a record costs C bytes per pass, whatever m is. Kernels return the C x m answers row by
+row as one vector. Pure: record batches in, a vector out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonlib.queries.batch import ROWS, Masks
+from anonlib.queries.reconstruction import Operators
+
+Numbers = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int32]
+
+
+def codes_in(values: Any, domain: Sequence[str]) -> Codes:
+    """Codes of an Arrow column of text; len(domain) for null and for values outside the domain."""
+    found = pc.index_in(values, value_set=pa.array(domain, type=pa.string()), skip_nulls=True)
+    codes: Codes = found.fill_null(len(domain)).to_numpy(zero_copy_only=False)
+    return codes
+
+
+def _blocks(batches: Iterable[Any], conditions: Masks) -> Iterable[tuple[Any, npt.NDArray[np.uint8]]]:
+    """(part of a batch, (rows, C) of 0 and 1: which of its records meet which condition)."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, ROWS):
+            part = batch.slice(start, ROWS)
+            codes = {a: conditions.codes(a, _column(part, a)) for a in conditions.domains}
+            yield part, conditions.meeting(codes)
+
+
+def _add(total: Numbers, meeting: Any, key: npt.NDArray[Any]) -> None:
+    """total[:, key of a row] += its `meeting`, over all rows."""
+    if len(key) == 0:
+        return
+    order = np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(key[order]) != 0]))
+    sums = np.add.reduceat(meeting[order], starts, axis=0, dtype=np.float64)
+    total[:, key[order][starts]] += sums.T
+
+
+@dataclass(frozen=True)
+class CrossedCounts:
+    """Over batches of the original: how many records meet each condition and have each value. Columns are text, named like the
+    attributes; the sensitive one is `sensitive`, its values `values`."""
+
+    conditions: Masks
+    sensitive: str
+    values: Sequence[str]
+
+    def __call__(self, batches: Iterable[Any]) -> Numbers:
+        total: Numbers = np.zeros((self.conditions.queries, len(self.values) + 1), dtype=np.float64)
+        for part, meeting in _blocks(batches, self.conditions):
+            _add(total, meeting, codes_in(_column(part, self.sensitive), self.values))
+        return total[:, :-1].ravel()
+
+
+@dataclass(frozen=True)
+class CrossedPerturbed:
+    """Over batches of perturbed microdata: what equation (7) needs, see `reconstructed`.
+
+    Beside the text columns, `subtable` names an int column of 0 .. k - 1. The vector holds, condition by condition, the sum of 1 / p_i over
+    the matching records observed with each value (m), then the number of matching records in each sub-table (k).
+    """
+
+    conditions: Masks
+    sensitive: str
+    values: Sequence[str]
+    subtable: str
+    operators: Operators
+
+    @property
+    def length(self) -> int:
+        """Of the vector."""
+        return self.conditions.queries * (len(self.values) + len(self.operators.gammas))
+
+    def __call__(self, batches: Iterable[Any]) -> Numbers:
+        C, m, k = self.conditions.queries, len(self.values), len(self.operators.gammas)
+        observed, matching = np.zeros((C, m + 1)), np.zeros((C, k))
+        weight = 1 / self.operators.retention
+        for part, meeting in _blocks(batches, self.conditions):
+            where = _column(part, self.subtable).to_numpy(zero_copy_only=False)
+            _add(matching, meeting, where)
+            _add(observed, meeting * weight[where][:, None], codes_in(_column(part, self.sensitive), self.values))
+        both: Numbers = np.concatenate([observed[:, :-1], matching], axis=1).ravel()
+        return both
+
+    def reconstructed(self, sums: Numbers, holds: npt.NDArray[np.bool_]) -> Numbers:
+        """(C, m) raw estimates from the vector, summed over all batches. holds : (k, m), which values each sub-table's domain has."""
+        m = len(self.values)
+        both = sums.reshape(self.conditions.queries, -1)
+        noise = (self.operators.replacement / self.operators.retention)[:, None] * holds
+        found: Numbers = both[:, :m] - both[:, m:] @ noise
+        return found
+
+
+@dataclass(frozen=True)
+class CrossedBuckets:
+    """Over batches of buckets, one row each: the estimates sum over g of c(g, P) c_st(g, x) / N_g. Columns as for
+    `batch.BucketEstimates`: lists of text per attribute, a list of values and one of `counts`."""
+
+    conditions: Masks
+    sensitive: str
+    values: Sequence[str]
+    counts: str
+
+    def __call__(self, batches: Iterable[Any]) -> Numbers:
+        total: Numbers = np.zeros((self.conditions.queries, len(self.values) + 1), dtype=np.float64)
+        for batch in batches:
+            for start in range(0, batch.num_rows, ROWS // 8):
+                total += self._block(batch.slice(start, ROWS // 8))
+        return total[:, :-1].ravel()
+
+    def _block(self, batch: Any) -> Numbers:
+        starts, values = _lists(batch, self.sensitive)
+        counts = _lists(batch, self.counts)[1].to_numpy(zero_copy_only=False).astype(np.float64)
+        given = np.zeros((batch.num_rows, len(self.values) + 1), dtype=np.float64)
+        bucket = np.repeat(np.arange(batch.num_rows), np.diff(starts))
+        np.add.at(given, (bucket, codes_in(values, self.values)), counts)
+        columns = {a: _lists(batch, a) for a in self.conditions.domains}
+        starts = next(iter(columns.values()))[0]
+        meeting = self.conditions.meeting({a: self.conditions.codes(a, items) for a, (_, items) in columns.items()})
+        matching = np.add.reduceat(meeting, starts[:-1], axis=0, dtype=np.float64)
+        found: Numbers = matching.T @ (given / given.sum(axis=1, keepdims=True))
+        return found
+
+
+def _column(batch: Any, name: str) -> Any:
+    return batch.column(batch.schema.get_field_index(name))
+
+
+def _lists(batch: Any, name: str) -> tuple[npt.NDArray[np.int64], Any]:
+    """(where each row's items start, and the end; all items) of a list column."""
+    column = _column(batch, name)
+    sizes = column.value_lengths().to_numpy(zero_copy_only=False)
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), column.flatten()
