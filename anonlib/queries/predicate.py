@@ -60,11 +60,85 @@ def parse(text: str, columns: Mapping[str, str], sensitive: str | Sequence[str])
     condition, an unknown column, anything beyond the allowed forms, a literal that does not suit its column's type, or an OR
     (or NOT) that mixes the sensitive column with others.
     """
+    secret = {sensitive} if isinstance(sensitive, str) else set(sensitive)
+    visible: list[str] = []
+    hidden: list[str] = []
+    for _, part in _read(text, columns):
+        asked = part.columns & secret
+        if asked and asked != part.columns:
+            others = ", ".join(sorted(part.columns - secret))
+            raise SpecError(
+                f"{part.sql_of_user!r} mixes the sensitive column {min(asked)!r} with {others} under one OR or NOT; a release "
+                "tells them apart, so join the two sides by AND at the top level, or ask two queries"
+            )
+        (hidden if asked else visible).append(part.sql)
+    return Predicate(" AND ".join(visible) or TRUE, " AND ".join(hidden) or TRUE)
+
+
+@dataclass(frozen=True)
+class ColumnCondition:
+    """What a predicate asks of one column: the conditions that AND joins, as nodes and as Spark SQL over the column's name."""
+
+    nodes: tuple[Node, ...]
+    sql: str
+
+    def over(self, variable: str, spark_type: str) -> str:
+        """The same as SQL over a variable of a lambda function instead of the column."""
+        writer = _Writer({variable: spark_type})
+        return " AND ".join(writer.condition(_renamed(node, variable)) for node in self.nodes)
+
+
+def parse_by_column(text: str, columns: Mapping[str, str]) -> dict[str, ColumnCondition] | None:
+    """{column: what is asked of it}, for releases that tell each column's possible values apart. None when the predicate is false.
+
+    As `parse`, but OR and NOT may not mix any two columns.
+    """
+    found: dict[str, list[tuple[Node, _Part]]] = {}
+    for node, part in _read(text, columns):
+        if not part.columns:
+            truth = _constant(node)
+            if not truth:
+                return None
+            continue
+        if len(part.columns) > 1:
+            raise SpecError(
+                f"{part.sql_of_user!r} mixes {' and '.join(sorted(part.columns))} under one OR or NOT; a generalized release says of "
+                "each column what it may be, so join conditions on different columns by AND at the top level, or ask two queries"
+            )
+        found.setdefault(min(part.columns), []).append((node, part))
+    return {
+        column: ColumnCondition(tuple(node for node, _ in parts), " AND ".join(part.sql for _, part in parts))
+        for column, parts in found.items()
+    }
+
+
+def _constant(node: Node) -> bool:
+    """The truth of a condition without columns: TRUE, FALSE, and what NOT, AND and OR make of them."""
+    if isinstance(node, exp.Paren):
+        return _constant(node.this)
+    if isinstance(node, exp.Not):
+        return not _constant(node.this)
+    if isinstance(node, exp.Or):
+        return any(_constant(part) for part in _alternatives(node, exp.Or))
+    if isinstance(node, exp.And):
+        return all(_constant(part) for part in _alternatives(node, exp.And))
+    return bool(node.this)
+
+
+def _renamed(node: Node, variable: str) -> Node:
+    copy = node.copy()
+    for column in list(copy.find_all(exp.Column)):
+        column.set("this", exp.to_identifier(variable))
+    return copy
+
+
+def _read(text: str, columns: Mapping[str, str]) -> list[tuple[Node, _Part]]:
+    """The conditions that AND joins at the top level, parsed and checked; their trees beside them."""
     if len(text) > MAX_LENGTH:
         raise SpecError(f"the predicate has {len(text):,} characters; at most {MAX_LENGTH:,} are read")
     try:
         tree = sqlglot.parse_one(text, dialect="spark", into=exp.Condition)
-        parts = [_Part.of(node, columns) for node in _conjuncts(tree)]
+        return [(node, _Part.of(node, columns)) for node in _conjuncts(tree)]
     except sqlglot.errors.SqlglotError as problem:
         shown = text if len(text) <= 200 else text[:200] + "..."
         faults = getattr(problem, "errors", None)
@@ -75,19 +149,6 @@ def parse(text: str, columns: Mapping[str, str], sensitive: str | Sequence[str])
         ) from None
     except RecursionError:
         raise SpecError("the predicate is nested too deeply; write long alternatives as A IN (...)") from None
-    secret = {sensitive} if isinstance(sensitive, str) else set(sensitive)
-    visible: list[str] = []
-    hidden: list[str] = []
-    for part in parts:
-        asked = part.columns & secret
-        if asked and asked != part.columns:
-            others = ", ".join(sorted(part.columns - secret))
-            raise SpecError(
-                f"{part.sql_of_user!r} mixes the sensitive column {min(asked)!r} with {others} under one OR or NOT; a release "
-                "tells them apart, so join the two sides by AND at the top level, or ask two queries"
-            )
-        (hidden if asked else visible).append(part.sql)
-    return Predicate(" AND ".join(visible) or TRUE, " AND ".join(hidden) or TRUE)
 
 
 @dataclass

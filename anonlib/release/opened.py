@@ -14,11 +14,15 @@ from anonlib.engine.session import SparkSession, run_settings
 from anonlib.errors import SpecError
 from anonlib.queries.bucketized import CountEstimate
 from anonlib.queries.reconstruction import ReconstructedCount
-from anonlib.release import bucketized_count, perturbed_count, storage
+from anonlib.release import bucketized_count, generalized_count, perturbed_count, storage
 from anonlib.release.manifest import FORMAT_VERSION, AuditPart, Manifest
 
 Estimate = CountEstimate | ReconstructedCount
-COUNTS: dict[str, Callable[..., Estimate]] = {"bucketized": bucketized_count.count, "perturbed": perturbed_count.count}
+COUNTS: dict[str, Callable[..., Estimate]] = {
+    "bucketized": bucketized_count.count,
+    "perturbed": perturbed_count.count,
+    "generalized": generalized_count.count,
+}
 DISTRIBUTIONS: dict[str, Callable[..., DataFrame]] = {"perturbed": perturbed_count.distribution}
 
 

@@ -1,0 +1,82 @@
+"""A count query on an opened generalized release: one scan, one aggregate.
+
+A published row counts by the share of its box that meets the predicate: of a set the values that do, of an interval the part that does
+(whole numbers one by one, floating ones by length), attributes taken as independent and values as uniform within the box. The
+sensitive value is exact. Every record's own values lie in the box that carries its sensitive value, with classes and with matches
+alike, so a box that lies wholly within the condition counts for certain, and one outside for none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from anonlib.engine.relational import DataFrame, aggregate, one_row, select
+from anonlib.queries.bucketized import CountEstimate
+from anonlib.queries.pieces import number_set, shares_sql
+from anonlib.queries.predicate import ColumnCondition, parse_by_column
+from anonlib.release.generalized import MICRODATA, column_codes, records_per_row, sensitive_columns
+from anonlib.release.manifest import Manifest, QuasiIdentifierPart
+from anonlib.sql import quoted
+
+Shares = tuple[str, str, str]
+"""SQL: the share of a box that meets a condition, whether all of it does, whether any of it does."""
+_ELEMENT = "element"
+
+
+def count(tables: Mapping[str, DataFrame], manifest: Manifest, predicate: str) -> CountEstimate:
+    """How many records meet `predicate`, e.g. "age BETWEEN 30 AND 40 AND occupation = 'x'", estimated from the release.
+
+    The standard error takes rows as independent draws from their boxes. Dummies are taken out on average, and suppressed records put in;
+    `low` and `high` allow for each of them. One job without a shuffle of rows. Raises SpecError for a predicate that cannot be
+    read, names an unknown column, or mixes columns under OR or NOT.
+    """
+    microdata = tables[MICRODATA]
+    attributes = {part.name: part for part in manifest.quasi_identifiers}
+    types = dict(microdata.dtypes)
+    columns = {name: part.type for name, part in attributes.items()}
+    columns |= {name: types[name] for name in sensitive_columns(manifest)}
+    asked = parse_by_column(predicate, columns)
+    if asked is None:
+        return CountEstimate(0.0, 0.0, 0, 0)
+    zone = microdata.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
+    visible = [_shares(attributes[name], condition, zone) for name, condition in asked.items() if name in attributes]
+    exact = [condition.sql for name, condition in asked.items() if name not in attributes]
+    rows = microdata.where(" AND ".join(exact)) if exact else microdata
+    shares = {
+        "share": " * ".join(f"({share})" for share, _, _ in visible) or "1D",
+        "sure": " AND ".join(f"({every})" for _, every, _ in visible) or "TRUE",
+        "possible": " AND ".join(f"({some})" for _, _, some in visible) or "TRUE",
+    }
+    found = one_row(
+        aggregate(
+            select(rows, shares),
+            [],
+            {
+                "mean": "sum(share)",
+                "variance": "sum(share * (1 - share))",
+                "sure": "count_if(sure)",
+                "possible": "count_if(possible)",
+            },
+        )
+    )
+    per_row = records_per_row(manifest)
+    return CountEstimate(
+        estimate=float(found["mean"] or 0) * per_row,
+        standard_error=math.sqrt(max(0.0, float(found["variance"] or 0))) * per_row,
+        low=max(0, int(found["sure"]) - manifest.rows.dummy),
+        high=min(int(found["possible"]) + manifest.rows.suppressed, manifest.rows.published + manifest.rows.suppressed),
+    )
+
+
+def _shares(part: QuasiIdentifierPart, condition: ColumnCondition, zone: str) -> Shares:
+    if part.kind == "numeric":
+        held = [number_set(node, part.type, zone) for node in condition.nodes]
+        found = held[0]
+        for further in held[1:]:
+            found = found.intersection(further)
+        ends = column_codes(part)
+        return shares_sql(found, ends["low"], ends["high"], whole=part.type not in ("float", "double"))
+    name = quoted(part.name)
+    meeting = f"size(filter({name}, {_ELEMENT} -> {condition.over(_ELEMENT, part.type)}))"
+    return (f"CAST({meeting} AS DOUBLE) / size({name})", f"{meeting} = size({name})", f"{meeting} > 0")
