@@ -9,6 +9,7 @@ from typing import Any
 import anonlib
 from anonlib.audit.bucketized import audit as audit_bucketized
 from anonlib.audit.generalized import audit as audit_generalized
+from anonlib.audit.perturbed import audit as audit_perturbed
 from anonlib.audit.verdict import Verdict
 from anonlib.engine import tables
 from anonlib.engine.failures import explained
@@ -18,7 +19,7 @@ from anonlib.engine.repeatable import repeats
 from anonlib.engine.session import SparkSession, run_settings, split_settings
 from anonlib.engine.statistics import is_missing
 from anonlib.errors import AnonlibError, AuditRefused, SpecError
-from anonlib.evaluation import bucketized
+from anonlib.evaluation import bucketized, generalized, perturbed
 from anonlib.evaluation.evaluation import Evaluation
 from anonlib.methods.recipe import Draft, Explanation, Say
 from anonlib.methods.registry import EXPLANATIONS, RECIPES
@@ -38,8 +39,16 @@ from anonlib.spec.keys import resolve_key
 from anonlib.spec.release import ReleaseSpec
 
 STAGED_INPUT = "input"
-EVALUATIONS: dict[str, Callable[..., Evaluation]] = {"bucketized": bucketized.evaluate}
-AUDITS: dict[str, Callable[..., Verdict]] = {"bucketized": audit_bucketized, "generalized": audit_generalized}
+EVALUATIONS: dict[str, Callable[..., Evaluation]] = {
+    "bucketized": bucketized.evaluate,
+    "generalized": generalized.evaluate,
+    "perturbed": perturbed.evaluate,
+}
+AUDITS: dict[str, Callable[..., Verdict]] = {
+    "bucketized": audit_bucketized,
+    "generalized": audit_generalized,
+    "perturbed": audit_perturbed,
+}
 
 
 def _silent(_: str) -> None:
@@ -98,21 +107,23 @@ def audit(release: Release, original: DataFrame | None = None) -> Verdict:
 def evaluate(
     release: Release,
     original: DataFrame,
-    queries: int = 5_000,
-    selectivity: float = 0.01,
+    queries: int | None = None,
+    selectivity: float | None = None,
     seed: int = 0,
     attacks: bool = False,
 ) -> Evaluation:
     """What a release is worth beside the table it was made from: its measures, the relative error of a workload of count queries and,
-    with `attacks`, what an adversary gains from it."""
-    if queries < 1:
+    with `attacks`, what an adversary gains from it. Without `queries` or `selectivity`: those of the layout's workload in its study."""
+    if queries is not None and queries < 1:
         raise SpecError(f"queries: {queries} is not a number of queries; ask for at least 1")
-    if not 0 < selectivity <= 1:
+    if selectivity is not None and not 0 < selectivity <= 1:
         raise SpecError(f"selectivity: {selectivity} is not a share; it lies above 0 and is at most 1")
+    given = {"queries": queries, "selectivity": selectivity}
+    asked = {name: value for name, value in given.items() if value is not None}
     rows = _after_policy(original, release.manifest)
     with run_settings(release.spark), explained(f"evaluating {release.path}"):
         return EVALUATIONS[release.manifest.layout](
-            release.tables, release.manifest, rows, queries=queries, selectivity=selectivity, seed=seed, attacks=attacks
+            release.tables, release.manifest, rows, seed=seed, attacks=attacks, **asked
         )
 
 

@@ -155,7 +155,9 @@ def _facts(rho1, rho2, kinds, visible, sensitive, overall, guarded, parts, gamma
             "unit": "sub-tables",
             "seconds": 0.0,
         },
-        "utility": {"retention": float(sum(retentions) / len(parts))},
+        "utility": {
+            "mean_retention": float(sum(r * sum(p.values()) for r, p in zip(retentions, parts, strict=True)) / n)
+        },
         "audit": {"mode": "gate", "passed": None, "checks": []},
         "tables": {
             "microdata": {
