@@ -1,4 +1,4 @@
-"""The workload `range` (SABRE, section 6.4; heterogeneous generalization, section 5): intervals on a few attributes and the sensitive one.
+"""The workload `range` (SABRE, section 6.2; heterogeneous generalization, section 5): intervals on a few attributes and the sensitive one.
 
 Each query draws lambda quasi-identifiers; on each of them, and on the sensitive attribute, it asks for a random interval of length
 |A| theta^(1 / (lambda + 1)), so that it meets a share theta of the records if attributes are uniform and independent. Categorical

@@ -5,7 +5,7 @@ A query restricts some quasi-identifiers to an interval of codes each, and the s
     f_i(box, q)   the share of the box's interval (or set) on attribute i that lies within query q; 1 where q does not ask
     c(box, q)     how many sensitive values published with the box lie within q
 
-the estimate is the sum over boxes of c f_1 ... f_d (SABRE, section 6.4; heterogeneous generalization, section 5). Whole-number codes are
+the estimate is the sum over boxes of c f_1 ... f_d (SABRE, section 6.2; heterogeneous generalization, section 5). Whole-number codes are
 counted one by one, so that a box that is a single value is either in or out; floating ones by length. A record of the original is
 a box of single values, and the estimate on such boxes is the true count.
 

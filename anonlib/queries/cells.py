@@ -1,6 +1,6 @@
 """Group-by cells of boxes: a value of each attribute (or a stretch of a long numeric domain), and how much of a box lies in it. Pure.
 
-From them come the cells of a data cube (SABRE, section 6.4: SELECT A_1, ..., A_mu, COUNT(*) WHERE SA = v GROUP BY A_1, ..., A_mu) and the
+From them come the cells of a data cube (SABRE, section 6.2: SELECT A_1, ..., A_mu, COUNT(*) WHERE SA = v GROUP BY A_1, ..., A_mu) and the
 tables of naive Bayes: both ask how many records with a sensitive value have a value of an attribute, if records are spread evenly
 over their boxes.
 """
