@@ -151,8 +151,10 @@ def evaluate(
     path: ReleasePath,
     original: Annotated[str, typer.Option(help="The table the release was made from.")],
     format: Format = "parquet",
-    queries: Annotated[int, typer.Option(help="How many count queries.")] = 5_000,
-    selectivity: Annotated[float, typer.Option(help="Expected share of the records that a query counts.")] = 0.01,
+    queries: Annotated[int | None, typer.Option(help="How many count queries; 5,000, or 10,000 on boxes.")] = None,
+    selectivity: Annotated[
+        float | None, typer.Option(help="Expected share of the records that a query counts; 0.01, or 0.1 on boxes.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the workload.")] = 0,
     attacks: Annotated[bool, typer.Option("--attacks", help="Measure what an adversary gains as well.")] = False,
     save: Annotated[Path | None, typer.Option(help="Write the queries with their answers to this JSON file.")] = None,
@@ -164,7 +166,7 @@ def evaluate(
     with _progress() as say:
         spark = _session(master, remote, say)
         release = open_release(spark, path)
-        say(f"answering {queries:,} count queries on the original and on the release")
+        say("answering count queries on the original and on the release")
         found = workflow.evaluate(release, _table(spark, original, format), queries, selectivity, seed, attacks)
     if save is not None:
         _save(save, found)

@@ -36,16 +36,18 @@ def explain(
 def evaluate(
     release: Release,
     original: DataFrame,
-    queries: int = 5_000,
-    selectivity: float = 0.01,
+    queries: int | None = None,
+    selectivity: float | None = None,
     seed: int = 0,
     attacks: bool = False,
 ) -> Evaluation:
-    """The mean squared bucket size of `release`, and the relative error of `queries` count queries
-    of about `selectivity` against `original`.
+    """What `release` is worth beside `original`: its measures (mean squared bucket size, retention, or certainty penalty), and the relative
+    error of a workload of count queries, drawn from `seed`.
 
-    Queries are conjunctions of A IN (values) over random quasi-identifiers and the sensitive attribute, drawn from `seed`. A constant
-    number of Spark jobs, whatever the number of queries.
+    queries, selectivity : how many, and the share of the records each asks for if attributes were uniform; None for those of the
+                           layout's own study
+    attacks              : what an adversary gains, as well
+    A constant number of Spark jobs, whatever the number of queries.
     """
     return workflow.evaluate(release, original, queries, selectivity, seed, attacks)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import json
 import random
 
 import pytest
@@ -100,6 +101,18 @@ def test_floating_intervals_are_measured_by_length(made):
 def test_what_cannot_be_counted_is_refused(made, text, words):
     with pytest.raises(SpecError, match=words):
         made[1].count(text)
+
+
+def test_both_kinds_are_evaluated_with_their_attacks(made):
+    people, classes, matches = made
+    frame = classes.spark.createDataFrame(people, SCHEMA)
+    for release, attacked in ((classes, "minimality"), (matches, "naive Bayes")):
+        found = anonlib.evaluate(release, frame, queries=40, seed=2, attacks=True)
+        assert found.measures["gcp"] == pytest.approx(release.manifest.utility["gcp"])
+        assert found.errors.queries == 40
+        assert [name for name in found.attacks if attacked in name.lower() or attacked in name]
+        assert all(0 <= one["accuracy"] <= 1 for one in found.attacks.values())
+        json.dumps(found.to_dict())
 
 
 def rows_of(release):
