@@ -4,7 +4,8 @@
                                        [--sizes 1000] [--ls 2,3,4,5,6,7,8,9,10] [--betas 1,2,3,4,5] [--plots FOLDER]
 
 Tables, quasi-identifiers and GCP as in `benchmarks.baselines`; dummies count as the records they are published as. HG, SG, GR are the
-three ways to match; NH runs along the Hilbert curve, or within Mondrian's classes. Partitions of `--sizes` records (or "all") are runs of the Hilbert curve, merged as the method does.
+three ways to match; NH runs along the Hilbert curve, or within Mondrian's classes. Partitions of `--sizes` records (or "all") are runs
+of the curve, merged as the method does.
 
     l     the first --rows rows of OCC by l
     beta  the same by beta
