@@ -1,0 +1,117 @@
+"""Partitions that merge until they keep the promise, boxes of matches, and records kept far apart."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from anonlib.domains import CategoricalDomain, NumericDomain
+from anonlib.kernels.class_boxes import Interval, Sets
+from anonlib.kernels.far_apart import far_apart
+from anonlib.kernels.match_boxes import match_boxes
+from anonlib.kernels.matching_deal import deal
+from anonlib.keyed import Stream
+from anonlib.privacy.beta_likeness import BetaLikeness
+from anonlib.solvers.l_buckets import l_buckets
+from anonlib.solvers.match_partitions import WIDEST, Bucketing, merged_runs
+
+KEY = bytes(range(32))
+DOMAINS = [NumericDomain("age", 0.0, 50.0), CategoricalDomain("c", tuple("abcdefghijkl"))]
+
+
+def test_runs_are_as_short_as_they_can_be_and_the_last_ones_join() -> None:
+    sizes = np.array([[3], [1], [2], [5], [1], [1]])
+    assert merged_runs(sizes, lambda row: bool(row.sum() >= 3)).tolist() == [0, 1, 1, 2, 2, 2]
+    assert merged_runs(sizes, lambda row: bool(row.sum() >= 13)).tolist() == [0] * 6
+    assert merged_runs(sizes, lambda row: True).tolist() == list(range(6))
+    assert sizes.tolist() == [[3], [1], [2], [5], [1], [1]]  # what was given is left alone
+
+
+@pytest.mark.parametrize("dummies", [True, False])
+def test_every_run_of_many_tables_keeps_l(dummies: bool) -> None:
+    random, merged, tried = np.random.default_rng(3), 0, 0
+    while tried < 300:
+        counts = random.integers(0, 5, (int(random.integers(1, 12)), int(random.integers(2, 7)))).astype(np.int64)
+        promised = Bucketing(int(random.integers(2, 5)), None, dummies)
+        if not counts.sum() or promised.buckets(counts.sum(axis=0)) is None:
+            continue
+        tried += 1
+        runs = merged_runs(counts, lambda row, promised=promised: promised.good_enough(row, 0))  # type: ignore[misc]
+        assert (np.diff(runs, prepend=-1) >= 0).all()
+        assert runs[0] == 0
+        for run in range(int(runs[-1]) + 1):
+            held = counts[runs == run].sum(axis=0)
+            found = promised.buckets(held)
+            assert found is not None
+            assert found.mu == promised.l
+        merged += int(runs[-1] + 1 < len(counts))
+    assert merged > 100
+
+
+def test_runs_keep_beta_with_few_matches() -> None:
+    random = np.random.default_rng(4)
+    merged = 0
+    for _ in range(20):
+        table = random.multinomial(1500, random.dirichlet(np.ones(6) * 3)).astype(np.int64)
+        counts = np.stack([random.multinomial(40, table / table.sum()) for _ in range(8)]).astype(np.int64)
+        whole_counts = counts.sum(axis=0)
+        if not whole_counts.all():
+            continue
+        likeness = BetaLikeness(Fraction(1), whole_counts)
+        promised = Bucketing(None, likeness, True)
+        whole = promised.buckets(whole_counts)
+        assert whole is not None
+        runs = merged_runs(counts, lambda row, p=promised, mu=whole.mu: p.good_enough(row, mu))  # type: ignore[misc]
+        merged += int(runs[-1]) + 1 < len(counts)
+        for run in range(int(runs[-1]) + 1):
+            found = promised.buckets(counts[runs == run].sum(axis=0))
+            assert found is not None
+            assert found.mu <= max(whole.mu, whole.mu * WIDEST)
+            carried = np.minimum(found.held_by, 1) if found.distinct else found.held_by
+            assert (carried <= likeness.copies(found.mu)).all()
+    assert merged
+
+
+def test_boxes_are_the_smallest_that_hold_all_matches() -> None:
+    random = np.random.default_rng(5)
+    columns = [random.integers(0, 51, 200), random.integers(0, 12, 200)]
+    matches = np.stack([random.permutation(200)[:7] for _ in range(200)])
+    ages, letters = match_boxes(columns, DOMAINS, matches)
+    assert isinstance(ages, Interval)
+    assert isinstance(letters, Sets)
+    assert (ages.low == columns[0][matches].min(axis=1)).all()
+    assert (ages.high == columns[0][matches].max(axis=1)).all()
+    for i, row in enumerate(matches):
+        assert letters.values[letters.bounds[i] : letters.bounds[i + 1]].tolist() == sorted(set(columns[1][row]))
+
+
+def test_far_apart_exchanges_records_of_shared_values_only_and_parts_the_like() -> None:
+    random, sooner, later = np.random.default_rng(6), 0.0, 0.0
+    for trial in range(20):
+        counts = random.integers(4, 12, 6)
+        buckets = l_buckets(counts, 3)
+        assert buckets is not None
+        sensitive = np.repeat(np.arange(6), counts)
+        columns = [random.integers(0, 51, len(sensitive)), random.integers(0, 12, len(sensitive))]
+        dealt = deal(sensitive, buckets, Stream(KEY, "test", trial))
+        moved = far_apart(columns, DOMAINS, dealt)
+        assert (moved.sensitive == dealt.sensitive).all()
+        assert (moved.dummy == dealt.dummy).all()
+        real = ~dealt.dummy
+        assert (sensitive[moved.source[real]] == moved.sensitive[real]).all()
+        assert sorted(moved.source[real]) == sorted(dealt.source[real])
+        assert (moved.source[dealt.dummy] == dealt.source[dealt.dummy]).all()
+        alone = np.isin(dealt.sensitive, np.flatnonzero(buckets.held_by < 2))
+        assert (moved.source[alone] == dealt.source[alone]).all()
+        sooner += spread(columns, dealt.source.reshape(3, -1))
+        later += spread(columns, moved.source.reshape(3, -1))
+    assert later > sooner
+
+
+def spread(columns: list[np.ndarray], buckets: np.ndarray) -> float:
+    """Mean distance of the records of one bucket from its mean."""
+    return float(
+        sum(np.abs(c[b] - c[b].mean()).mean() / w for c, w in zip(columns, (50, 11), strict=True) for b in buckets)
+    )
