@@ -146,13 +146,17 @@ def test_the_readmes_python_runs_and_gives_what_it_draws(spark, capsys) -> None:
 
     release.tables["qit"].createOrReplaceTempView("qit")
     release.tables["st"].createOrReplaceTempView("st")
-    (query,) = blocks("sql")
-    estimate = spark.sql(query.values[0]).collect()[0]["estimate"]
+    query, _, on_boxes = [block.values[0] for block in blocks("sql")]
+    estimate = spark.sql(query).collect()[0]["estimate"]
     held = {row["bucket_id"]: row["count"] for row in release.tables["st"].where("disease = 'flu'").collect()}
     young = [row["bucket_id"] for row in release.tables["qit"].where("age BETWEEN 30 AND 40").collect()]
     assert len(young) == 2
     by_hand = sum(held.get(bucket, 0) / rows_of[bucket] for bucket in young)
     assert float(estimate or 0) == pytest.approx(by_hand)
+
+    boxes = [(20, 29, "flu"), (25, 34, "flu"), (30, 40, "flu"), (35, 44, "HIV"), (40, 40, "flu"), (20, 59, "flu")]
+    spark.createDataFrame(boxes, "age_min int, age_max int, disease string").createOrReplaceTempView("microdata")
+    assert float(spark.sql(on_boxes).collect()[0]["estimate"]) == pytest.approx(5 / 10 + 1 + 1 + 11 / 40)
 
 
 @pytest.mark.parametrize(
