@@ -26,7 +26,7 @@ def evaluate(
     seed: int = 0,
     attacks: bool = False,
 ) -> Evaluation:
-    """Mean retention, number of sub-tables, and the error of a workload of kind `point`.
+    """Mean retention, number of sub-tables, and the error of a workload of kind `point`, by the estimates that `Release.count` gives.
 
     queries     : about as many are drawn, as conditions crossed with all sensitive values
     selectivity : queries whose true count is a smaller share of the records are left out
@@ -53,7 +53,7 @@ def evaluate(
     conditions = max(1, math.ceil(queries / max(1, len(found[called]))))
     workload = points.point_workload(found, called, conditions, selectivity, seed)
     actual = points.selective(points.true_counts(texts, workload, n), n, selectivity)
-    estimated = points.perturbed_estimates(tables, workload, sensitive, n)
+    estimated, _ = points.perturbed_estimates(tables, workload, sensitive, n)
     d = np.array([query.dimensions(called) for query in workload.queries])
     of_operators = one_row(
         aggregate(tables[OPERATORS], [], {"k": "count(1)", "kept": f"sum({SIZE} * {RETENTION}) / sum({SIZE})"})

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from anonlib.engine.compound import compound_text
 from anonlib.engine.relational import DataFrame, aggregate, rows, select
@@ -22,10 +21,10 @@ from anonlib.evaluation.evaluation import Numbers, RelativeErrors
 from anonlib.evaluation.workloads import Query, Workload
 from anonlib.exact import exact
 from anonlib.queries.batch import Masks
-from anonlib.queries.crossed import CrossedBuckets, CrossedCounts, CrossedPerturbed
+from anonlib.queries.crossed import CrossedBuckets, CrossedCounts, CrossedPerturbed, Domains
 from anonlib.queries.reconstruction import Operators
 from anonlib.release.bucketized import BUCKET_ID, COUNT, QIT, ST
-from anonlib.release.perturbed import DOMAIN, DOMAIN_SIZE, GAMMA_EXACT, MICRODATA, OPERATORS, SUBTABLE
+from anonlib.release.perturbed import COUNTS, DOMAIN, DOMAIN_SIZE, GAMMA_EXACT, MICRODATA, OPERATORS, SIZE, SUBTABLE
 from anonlib.sql import quoted
 
 DIMENSIONS = 3
@@ -84,16 +83,17 @@ def true_counts(texts: DataFrame, workload: Workload, records: int) -> Numbers:
 
 def perturbed_estimates(
     tables: Mapping[str, DataFrame], workload: Workload, sensitive: Sequence[str], records: int
-) -> Numbers:
-    """(Q,) raw estimates (equation 7 summed over sub-tables) from a perturbed release. Two jobs; the operators come to the driver."""
+) -> tuple[Numbers, Numbers]:
+    """((Q,) estimates, (Q,) raw estimates) from a perturbed release, as `Release.count` gives them. Two jobs; the operators come to the
+    driver."""
     values = workload.domains[workload.sensitive]
-    operators, holds = _operators(tables[OPERATORS], sensitive, types(tables[MICRODATA]), values)
-    kernel = CrossedPerturbed(_conditions(workload), workload.sensitive, values, SUBTABLE, operators)
+    domains = _domains(tables[OPERATORS], sensitive, types(tables[MICRODATA]), values)
+    kernel = CrossedPerturbed(_conditions(workload), workload.sensitive, values, SUBTABLE, domains)
     visible = [a for a in workload.domains if a != workload.sensitive]
-    microdata = tables[MICRODATA]
-    columns = _texts(microdata, visible, sensitive, workload.sensitive)
-    frame = select(microdata, {**columns, SUBTABLE: SUBTABLE}).repartition(_tasks(records))
-    return kernel.reconstructed(partial_sums(frame, kernel, kernel.length), holds).ravel()
+    columns = _texts(tables[MICRODATA], visible, sensitive, workload.sensitive)
+    frame = select(tables[MICRODATA], {**columns, SUBTABLE: SUBTABLE}).repartition(_tasks(records))
+    best, raw = kernel.reconstructed(partial_sums(frame, kernel, kernel.length))
+    return best.ravel(), raw.ravel()
 
 
 def bucketized_estimates(tables: Mapping[str, DataFrame], workload: Workload, records: int) -> Numbers:
@@ -129,23 +129,33 @@ def _conditions(workload: Workload) -> Masks:
     return Masks.of(visible, [{a: c for a, c in q.accepted.items() if a != workload.sensitive} for q in each])
 
 
-def _operators(
+def _domains(
     operators: DataFrame, sensitive: Sequence[str], kinds: Mapping[str, str], values: Sequence[str]
-) -> tuple[Operators, npt.NDArray[np.bool_]]:
-    """The operators in the order of their numbers, and (k, m) which of `values` each domain holds."""
+) -> Domains:
+    """The operators in the order of their numbers, with the entries of `values`, and of a missing value, which no query asks for."""
     own = {name: kinds[name] for name in sensitive}
-    entry = {next(iter(own)): "held"} if len(own) == 1 else {name: f"held.{quoted(name)}" for name in own}
-    listed = select(operators, {SUBTABLE: SUBTABLE, "held": f"explode({DOMAIN})"})
-    apart = select(listed, {SUBTABLE: SUBTABLE, **entry})
-    held = aggregate(select(apart, {SUBTABLE: SUBTABLE, "v": _value(own)}), [SUBTABLE], {"values": "collect_list(v)"})
-    line = select(operators, {SUBTABLE: SUBTABLE, "m": DOMAIN_SIZE, "gamma": GAMMA_EXACT})
+    entry = {next(iter(own)): f"held.{DOMAIN}"} if len(own) == 1 else {n: f"held.{DOMAIN}.{quoted(n)}" for n in own}
+    listed = select(operators, {SUBTABLE: SUBTABLE, "held": f"explode(arrays_zip({DOMAIN}, {COUNTS}))"})
+    apart = select(listed, {SUBTABLE: SUBTABLE, "anonlib count": f"held.{COUNTS}", **entry})
+    pair = select(apart, {SUBTABLE: SUBTABLE, "pair": f"struct({_value(own)} AS v, `anonlib count` AS c)"})
+    held = aggregate(pair, [SUBTABLE], {"pairs": "collect_list(pair)"})
+    line = select(operators, {SUBTABLE: SUBTABLE, "size": SIZE, "m": DOMAIN_SIZE, "gamma": GAMMA_EXACT})
     found = sorted(rows(line.join(held, SUBTABLE), MAX_SUBTABLES), key=lambda r: r[SUBTABLE])
     code = {value: i for i, value in enumerate(values)}
-    holds = np.zeros((len(found), len(values)), dtype=bool)
+    true: dict[tuple[int, int], int] = {}
     for i, row in enumerate(found):
-        holds[i, [code[v] for v in row["values"] if v in code]] = True
+        for told in row["pairs"]:
+            key = (i, code.get(told["v"], len(values)))
+            true[key] = true.get(key, 0) + int(told["c"])
+    subtable, value = np.array(list(true), dtype=np.int64).reshape(-1, 2).T
     gammas = np.array([float(exact(r["gamma"])) for r in found])
-    return Operators(np.array([r["m"] for r in found], dtype=np.int64), gammas), holds
+    return Domains(
+        Operators(np.array([r["m"] for r in found], dtype=np.int64), gammas),
+        np.array([r["size"] for r in found], dtype=np.int64),
+        subtable,
+        value,
+        np.array(list(true.values()), dtype=np.int64),
+    )
 
 
 def _tasks(records: int) -> int:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.queries.batch import ROWS, Masks
-from anonlib.queries.reconstruction import Operators
+from anonlib.queries.reconstruction import Operators, terms, variance
 
 Numbers = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
@@ -66,42 +66,74 @@ class CrossedCounts:
 
 
 @dataclass(frozen=True)
-class CrossedPerturbed:
-    """Over batches of perturbed microdata: what equation (7) needs, see `reconstructed`.
+class Domains:
+    """The domains of k sub-tables as one list of E entries, of m values in all.
 
-    Beside the text columns, `subtable` names an int column of 0 .. k - 1. The vector holds, condition by condition, the sum of 1 / p_i over
-    the matching records observed with each value (m), then the number of matching records in each sub-table (k).
+    operators : of the sub-tables; sizes : (k,) |T_i|
+    subtable, value : (E,) of each entry, all different; value m stands for whatever nobody asks for (a null)
+    true      : (E,) how many records of the sub-table truly have the value
+    """
+
+    operators: Operators
+    sizes: npt.NDArray[np.int64]
+    subtable: npt.NDArray[np.int64]
+    value: npt.NDArray[np.int64]
+    true: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class CrossedPerturbed:
+    """Over batches of perturbed microdata: how many records meet each condition and were published with each entry of the domains.
+
+    Beside the text columns, `subtable` names an int column of 0 .. k - 1. The vector holds E counts for each condition and, last, for no
+    condition at all.
     """
 
     conditions: Masks
     sensitive: str
     values: Sequence[str]
     subtable: str
-    operators: Operators
+    domains: Domains
 
     @property
     def length(self) -> int:
         """Of the vector."""
-        return self.conditions.queries * (len(self.values) + len(self.operators.gammas))
+        return (self.conditions.queries + 1) * len(self.domains.value)
 
     def __call__(self, batches: Iterable[Any]) -> Numbers:
-        C, m, k = self.conditions.queries, len(self.values), len(self.operators.gammas)
-        observed, matching = np.zeros((C, m + 1)), np.zeros((C, k))
-        weight = 1 / self.operators.retention
+        C, E, m = self.conditions.queries, len(self.domains.value), len(self.values)
+        entry = np.full((len(self.domains.sizes), m + 1), E, dtype=np.int64)  # E: no value of the sub-table's domain
+        entry[self.domains.subtable, self.domains.value] = np.arange(E)
+        total: Numbers = np.zeros((C + 1, E + 1), dtype=np.float64)
         for part, meeting in _blocks(batches, self.conditions):
             where = _column(part, self.subtable).to_numpy(zero_copy_only=False)
-            _add(matching, meeting, where)
-            _add(observed, meeting * weight[where][:, None], codes_in(_column(part, self.sensitive), self.values))
-        both: Numbers = np.concatenate([observed[:, :-1], matching], axis=1).ravel()
-        return both
+            key = entry[where, codes_in(_column(part, self.sensitive), self.values)]
+            _add(total[:-1], meeting, key)
+            total[-1] += np.bincount(key, minlength=E + 1)
+        counts: Numbers = total[:, :-1].ravel()
+        return counts
 
-    def reconstructed(self, sums: Numbers, holds: npt.NDArray[np.bool_]) -> Numbers:
-        """(C, m) raw estimates from the vector, summed over all batches. holds : (k, m), which values each sub-table's domain has."""
-        m = len(self.values)
-        both = sums.reshape(self.conditions.queries, -1)
-        noise = (self.operators.replacement / self.operators.retention)[:, None] * holds
-        found: Numbers = both[:, :m] - both[:, m:] @ noise
-        return found
+    def reconstructed(self, counts: Numbers) -> tuple[Numbers, Numbers]:
+        """((C, m) estimates, (C, m) raw estimates) from the vector, summed over all batches: both as `reconstruction.reconstruct` gives
+        them for one query."""
+        d = self.domains
+        E, m, k = len(d.value), len(self.values), len(d.sizes)
+        every = counts.reshape(-1, E)
+        observed, in_all = every[:-1], every[-1]
+        of_subtable = np.zeros((E, k))
+        of_subtable[np.arange(E), d.subtable] = 1
+        of_value = np.zeros((E, m + 1))
+        of_value[np.arange(E), d.value] = 1
+        of_value = of_value[:, :m]
+        own = Operators(d.operators.domain_sizes[d.subtable], d.operators.gammas[d.subtable])
+        n, N = (observed @ of_subtable)[:, d.subtable], d.sizes[d.subtable]
+        raw = terms(own, n, 1, observed)[0]
+        least, most = np.maximum(0, n + d.true - N), np.minimum(n, d.true)
+        of_whole = variance(own, N, 1, d.true)
+        spread = variance(own, n, 1, np.clip(raw, least, most))
+        share = np.divide(spread, of_whole, out=np.zeros_like(spread), where=of_whole > 0).clip(0, 1)
+        calibrated = raw - share * (terms(own, N, 1, in_all)[0] - d.true)
+        return np.clip(calibrated @ of_value, least @ of_value, most @ of_value), raw @ of_value
 
 
 @dataclass(frozen=True)

@@ -156,13 +156,14 @@ def test_a_workload_of_points(spark, release):
     workload = points.point_workload(domains, "illness", conditions=6, seed=3)
     assert len(workload.queries) == 6 * len(known)
     actual = points.true_counts(texts, workload, 1200)
-    estimated = points.perturbed_estimates(release.tables, workload, ["illness"], 1200)
+    estimated, raw = points.perturbed_estimates(release.tables, workload, ["illness"], 1200)
     for number, query in enumerate(workload.queries):
         wanted = {a: domains[a][codes[0]] for a, codes in query.accepted.items()}
         assert actual[number] == sum(all(str(r[a]) == v for a, v in wanted.items()) for r in release.records)
         sick = wanted.pop("illness")
         alone = twin(release, lambda r, w=wanted: all(str(r[a]) == v for a, v in w.items()), lambda v, s=sick: v == s)
-        assert estimated[number] == pytest.approx(alone.raw)
+        assert raw[number] == pytest.approx(alone.raw)
+        assert estimated[number] == pytest.approx(alone.estimate)
     by_buckets = points.bucketized_estimates(bucketized.tables, workload, 1000)
     for number in (0, 7, 13):
         wanted = {a: domains[a][codes[0]] for a, codes in workload.queries[number].accepted.items()}
