@@ -1,11 +1,11 @@
 """Heterogeneous generalization's loss and time beside NH, BuReL and Mondrian: kernels alone, NumPy on one core, no Spark.
 
     python -m benchmarks.heterogeneous [--data FOLDER] [--only l,beta,coil,size] [--rows 10000] [--matching hungarian,sort_greedy,greedy]
-                                       [--sizes 1000] [--ls 2,3,4,5,6,7,8,9,10] [--betas 1,2,3,4,5] [--plots FOLDER]
+                                       [--sizes 1000] [--whole] [--ls 2,3,4,5,6,7,8,9,10] [--betas 1,2,3,4,5] [--plots FOLDER]
 
 Tables, quasi-identifiers and GCP as in `benchmarks.baselines`; dummies count as the records they are published as. HG, SG, GR are the
 three ways to match; NH runs along the Hilbert curve, or within Mondrian's classes. Partitions of `--sizes` records (or "all") are runs
-of the curve, merged as the method does.
+of the curve, merged as the method does, and cut on into pools unless `--whole`.
 
     l     the first --rows rows of OCC by l
     beta  the same by beta
@@ -31,13 +31,14 @@ from anonlib.kernels.hilbert import hilbert_positions
 from anonlib.kernels.match_boxes import match_boxes
 from anonlib.kernels.matching_deal import deal
 from anonlib.kernels.matching_graph import matching_graph
+from anonlib.kernels.mondrian import mondrian
 from anonlib.kernels.ring_generalization import rings, rings_within
 from anonlib.keyed import Stream
 from anonlib.methods.baselines.burel import Filling
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.class_requirements import beta_likeness, enhanced_beta_likeness, frequency_diversity
 from anonlib.solvers.burel import ROOM, value_buckets
-from anonlib.solvers.match_partitions import Bucketing, merged_runs
+from anonlib.solvers.match_partitions import Bucketing, GoodPool, merged_runs
 from benchmarks import machine
 from benchmarks.baselines import COIL, KEY, Table, census, cut, gcp, gcp_of_matches, held, read, timed
 
@@ -61,10 +62,23 @@ def partitions(table: Table, promised: Bucketing, size: int | None) -> list[np.n
     return [np.flatnonzero(run == k) for k in range(int(run.max()) + 1)]
 
 
-def matched(table: Table, promised: Bucketing, matching: str, size: int | None) -> tuple[float, float, int, float]:
-    """(GCP, seconds, partitions, mean number of matches) of the whole way from codes to boxes."""
+def pools(table: Table, promised: Bucketing, rows: np.ndarray) -> list[np.ndarray]:
+    """Row numbers of each pool of a partition."""
+    whole = promised.buckets(table.counts.counts)
+    assert whole is not None
+    columns, sensitive = [column[rows] for column in table.columns], table.sensitive[rows]
+    pool = mondrian(columns, table.domains, sensitive, table.m, GoodPool(promised, whole.mu))
+    return [rows[pool == k] for k in range(int(pool.max()) + 1)]
+
+
+def matched(
+    table: Table, promised: Bucketing, matching: str, size: int | None, refine: bool
+) -> tuple[float, float, int, float, int]:
+    """(GCP, seconds, pools, mean number of matches, dummies) of the whole way from codes to boxes."""
     start, lost, records, edges, spent = time.perf_counter(), 0.0, 0, 0, 0.0
     cells = partitions(table, promised, size)
+    if refine:
+        cells = [pool for rows in cells for pool in pools(table, promised, rows)]
     for place, rows in enumerate(cells):
         sensitive = table.sensitive[rows]
         buckets = promised.buckets(np.bincount(sensitive, minlength=table.m).astype(np.int64))
@@ -80,7 +94,7 @@ def matched(table: Table, promised: Bucketing, matching: str, size: int | None) 
         lost += generalized_certainty_penalty(each) * len(matches)
         records, edges = records + len(matches), edges + matches.size
         spent += time.perf_counter() - measuring
-    return lost / records, time.perf_counter() - start - spent, len(cells), edges / records
+    return lost / records, time.perf_counter() - start - spent, len(cells), edges / records, records - table.n
 
 
 def by_l(table: Table, given: argparse.Namespace, curves: Points) -> Iterator[str]:
@@ -93,9 +107,9 @@ def by_l(table: Table, given: argparse.Namespace, curves: Points) -> Iterator[st
         told = ""
         for size in given.sizes:
             for matching in given.matching:
-                loss, seconds, number, _ = matched(table, promised, matching, size)
+                loss, seconds, number, _, dummies = matched(table, promised, matching, size, not given.whole)
                 curves[f"{NAMES[matching]}, p = {size or 'all'}"].append((l, loss))
-                told += f"  {NAMES[matching]} {loss:.4f} {seconds:5.1f} s ({number})"
+                told += f"  {NAMES[matching]} {loss:.4f} {seconds:5.1f} s ({number}, {dummies})"
         bound = frequency_diversity(l, table.m)
         if bound.holds(table.counts.counts[None])[0]:
             classes = cut(table, bound)
@@ -116,9 +130,9 @@ def by_beta(table: Table, given: argparse.Namespace, curves: Points) -> Iterator
         told = ""
         for size in given.sizes:
             for matching in given.matching:
-                loss, seconds, number, mu = matched(table, promised, matching, size)
+                loss, seconds, number, mu, dummies = matched(table, promised, matching, size, not given.whole)
                 curves[f"{NAMES[matching]}, p = {size or 'all'}"].append((float(beta), loss))
-                told += f"  {NAMES[matching]} {loss:.4f} {seconds:5.1f} s ({number}, mu {mu:.0f})"
+                told += f"  {NAMES[matching]} {loss:.4f} {seconds:5.1f} s ({number}, {dummies}, mu {mu:.0f})"
         basic, enhanced = (f(beta, table.counts) for f in (beta_likeness, enhanced_beta_likeness))
         losses = {"Mondrian": gcp(table, cut(table, basic))}
         for name, refine in (("BuReL", False), ("BuReL refined", True)):
@@ -137,9 +151,11 @@ def by_size(table: Table, given: argparse.Namespace, curves: Points) -> Iterator
     for size in (500, 1000, 2000, 5000):
         told = ""
         for matching in given.matching:
-            loss, seconds, number, _ = matched(table, Bucketing(5, None, True), matching, size)
+            loss, seconds, number, _, dummies = matched(
+                table, Bucketing(5, None, True), matching, size, not given.whole
+            )
             curves[NAMES[matching]].append((size, seconds))
-            told += f"  {NAMES[matching]} {loss:.4f} {seconds:5.1f} s ({number})"
+            told += f"  {NAMES[matching]} {loss:.4f} {seconds:5.1f} s ({number}, {dummies})"
         yield f"{size:5}{told}"
 
 
@@ -173,6 +189,7 @@ def main() -> None:
     parser.add_argument(
         "--betas", type=lambda s: [Fraction(p) for p in s.split(",")], default=[Fraction(b) for b in range(1, 6)]
     )
+    parser.add_argument("--whole", action="store_true", help="match partitions as a whole")
     parser.add_argument("--plots", type=Path)
     given = parser.parse_args()
     asked = given.only.split(",")
@@ -197,7 +214,7 @@ def main() -> None:
     for part, title, x, y, table, lines in parts:
         if part not in asked:
             continue
-        print(f"\n{title}; in brackets the partitions", flush=True)
+        print(f"\n{title}; in brackets pools and dummies", flush=True)
         curves: Points = defaultdict(list)
         for line in lines(table, given, curves):
             print(line, flush=True)

@@ -20,6 +20,7 @@ def heterogeneous(
     beta: int | str | Fraction | None = None,
     matching: str = "hungarian",
     partition_size: int | str = 1_000,
+    refine: bool = True,
     remainder: str = "dummy",
     far_apart: bool = False,
     allow_minimality_leak: bool = False,
@@ -34,13 +35,19 @@ def heterogeneous(
     l, beta        : the promise, one of them; beta as text or a whole number, e.g. beta="2.5"
     matching       : "hungarian" (best), "sort_greedy" or "greedy" (fastest)
     partition_size : records that are matched among each other, at least, or "all"
+    refine         : cut partitions on while both halves can keep the promise
     remainder      : "dummy" adds records that belong to nobody where buckets do not come out even, "suppress" leaves some out
     output, key    : as for `bucketize`
 
     Raises SpecError, Unsatisfiable or AuditRefused; then nothing is published. Up to five passes over `df`'s codes and four shuffles of
     them; time grows with n * partition_size.
     """
-    method: dict[str, Any] = {"matching": matching, "partition_size": partition_size, "remainder": remainder}
+    method: dict[str, Any] = {
+        "matching": matching,
+        "partition_size": partition_size,
+        "refine": refine,
+        "remainder": remainder,
+    }
     method |= {name: given for name, given in (("l", l), ("beta", beta)) if given is not None}
     method |= {"far_apart": far_apart, "allow_minimality_leak": allow_minimality_leak}
     columns = columns_given(quasi_identifiers, sensitive, identifiers, ())

@@ -7,12 +7,14 @@ Source: heterogeneous generalization (sections 3 and 4). The walk, for n records
     domains       at most two passes
     partitions    only above `partition_size`: equal parts along the Hilbert curve of the quasi-identifiers, two shuffles of codes; a pass
                   for their sensitive counts, and neighbours merged until each can keep the promise
-    matches       one shuffle of codes; each partition dealt to its buckets, matched, boxed, and one of its mu random disjoint matchings
-                  drawn from the cryptographic stream                                      (Algorithm 2, Theorem 1)
+    pools         one shuffle of codes; each partition is cut on, as Mondrian cuts, while both halves can keep the promise    (ours)
+    matches       each pool is dealt to its buckets, matched, boxed, and one of its mu random disjoint matchings drawn from the
+                  cryptographic stream                                                     (Algorithm 2, Theorem 1)
     microdata     one shuffle of what is published, into an order that says nothing
 
-Buckets are chosen from sensitive values alone, partitions and matches (but for the values a record has already) from quasi-identifiers
-alone. What the audit needs and nobody may publish, the matches, is staged beside the release.
+Buckets are chosen from sensitive values alone, matches (but for the values a record has already) from quasi-identifiers alone. Where a
+table is cut, quasi-identifiers say; where it is not, the counts of its sensitive values. What the audit needs and nobody may publish, the
+matches, is staged beside the release.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ from anonlib.kernels.hilbert import hilbert_positions
 from anonlib.kernels.match_boxes import match_boxes
 from anonlib.kernels.matching_deal import deal
 from anonlib.kernels.matching_graph import matching_graph
+from anonlib.kernels.mondrian import mondrian
 from anonlib.keyed import Stream
 from anonlib.methods.baselines import classes
 from anonlib.methods.recipe import Draft, Say, Stage
@@ -51,7 +54,7 @@ from anonlib.privacy.match_buckets import MatchBuckets
 from anonlib.release import generalized
 from anonlib.release.generalized import MATCHES, MICRODATA
 from anonlib.release.manifest import GuaranteePart, RowsPart, SolverPart, ValuePart
-from anonlib.solvers.match_partitions import Bucketing, merged_runs
+from anonlib.solvers.match_partitions import Bucketing, GoodPool, merged_runs
 from anonlib.spec.heterogeneous import Heterogeneous
 
 Codes = npt.NDArray[Any]
@@ -59,6 +62,7 @@ Codes = npt.NDArray[Any]
 ORDER = "heterogeneous: order of the records of a partition"
 DEAL = "heterogeneous: which records go to which bucket"
 SALT = "heterogeneous: order of records at one place of the curve"
+POOL_BITS = 32
 WORKING = "matched"
 """The table that holds boxes and evidence together, staged and never published."""
 
@@ -105,7 +109,8 @@ def heterogeneous(table: Microdata, wanted: Heterogeneous, key: bytes, stage: St
     coded = classes.read_coded(table, statistics, False, say)
     cells, number = _partitions(coded, wanted, promised, whole, key, stage, say)
     say(f"matching {coded.n:,} records in {number:,} partitions ({wanted.matching})")
-    kernel = Matching(coded.domains, counts.m, promised, wanted.matching, wanted.far_apart, key)
+    pools = GoodPool(promised, whole.mu) if wanted.refine else None
+    kernel = Matching(coded.domains, counts.m, promised, pools, wanted.matching, wanted.far_apart, key)
     codes = {name: kind for name, kind in coded.frame.dtypes if name.startswith("q")}
     evidence = "partition bigint, record int, own int, dummy boolean, matches array<int>, assigned int"
     schema = box_schema(coded.quasi_identifiers, more=", ".join([evidence, *(f"{q} {k}" for q, k in codes.items())]))
@@ -182,19 +187,35 @@ class _Curve:
 
 @dataclass(frozen=True)
 class Matching:
-    """The record kernel, for one partition: buckets, matches, boxes, and whose sensitive value each box is published with.
+    """The record kernel, for one partition: pools, buckets, matches, boxes, and whose sensitive value each box is published with.
 
-    Cost: see `matching_graph` and `random_matching`; memory about 100 bytes an edge of the graph (records x matches).
+    Cost: see `matching_graph` and `random_matching`, for the largest pool; memory about 100 bytes an edge of its graph (records x matches).
     """
 
     domains: tuple[Domain, ...]
     m: int
     promised: Bucketing
+    pools: GoodPool | None
     matching: str
     far_apart: bool
     key: bytes
 
     def __call__(self, columns: list[Codes], sensitive: Int64Array, partition: int) -> dict[str, Any]:
+        found = [
+            self.matched([column[rows] for column in columns], sensitive[rows], (partition << POOL_BITS) + pool)
+            for pool, rows in enumerate(self.pooled(columns, sensitive))
+        ]
+        return {name: np.concatenate([part[name] for part in found]) for name in found[0]}
+
+    def pooled(self, columns: list[Codes], sensitive: Int64Array) -> list[Int64Array]:
+        """Record numbers of each pool: those that are matched among each other."""
+        if self.pools is None:
+            return [np.arange(len(sensitive))]
+        pool = mondrian(columns, self.domains, sensitive, self.m, self.pools)
+        return np.split(np.argsort(pool, kind="stable"), np.cumsum(np.bincount(pool))[:-1])
+
+    def matched(self, columns: list[Codes], sensitive: Int64Array, partition: int) -> dict[str, Any]:
+        """One pool's records, each with its box, its matches and the value it is published with."""
         buckets = self.promised.buckets(np.bincount(sensitive, minlength=self.m).astype(np.int64))
         if buckets is None:
             raise AssertionError("a partition was made that cannot keep the promise")
@@ -211,10 +232,16 @@ class Matching:
             "record": np.arange(n, dtype=np.int32),
             "own": dealt.sensitive.astype(np.int32),
             "dummy": dealt.dummy,
-            "matches": list(matches),
+            "matches": _listed(matches),
             "assigned": assigned.astype(np.int32),
             **{f"q{i}": column for i, column in enumerate(own)},
         }
+
+
+def _listed(matches: npt.NDArray[np.int32]) -> npt.NDArray[np.object_]:
+    found = np.empty(len(matches), dtype=object)
+    found[:] = list(matches)
+    return found
 
 
 def thresholds(counts: SensitiveCounts, promised: Bucketing) -> list[Fraction]:

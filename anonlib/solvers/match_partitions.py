@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.counts import Int64Array
@@ -22,6 +23,8 @@ from anonlib.solvers.beta_buckets import beta_buckets, largest_buckets
 from anonlib.solvers.l_buckets import l_buckets
 
 WIDEST = Fraction(5, 4)
+ROOM = 10
+"""A pool has at least so many records for each of l matches: a remainder of up to l - 1 dummies is then small beside it."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,27 @@ class Bucketing:
         if equivalent.l <= most and equivalent.eligible(counts[None, :], self.dummies)[0]:
             return True
         return largest_buckets(counts, self.likeness, max(1, -(-n // most)), self.dummies) is not None
+
+
+@dataclass(frozen=True)
+class GoodPool:
+    """What both halves of a cut must keep, as `anonlib.privacy.class_requirements.Requirement`: to be good enough by themselves."""
+
+    promised: Bucketing
+    fewest: int
+
+    @property
+    def smallest(self) -> int:
+        return 1 if self.promised.l is None else ROOM * self.promised.l
+
+    def holds(self, counts: Int64Array) -> npt.NDArray[np.bool_]:
+        likeness = self.promised.likeness
+        found = counts.sum(axis=1) >= self.smallest
+        if likeness is not None:
+            found &= likeness.holds(counts)  # cheap, and seldom met
+        for row in np.flatnonzero(found).tolist():
+            found[row] = self.promised.good_enough(counts[row], self.fewest)
+        return np.asarray(found)
 
 
 def merged_runs(counts: Int64Array, keeps: Callable[[Int64Array], bool]) -> Int64Array:

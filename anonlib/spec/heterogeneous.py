@@ -22,6 +22,7 @@ class Heterogeneous(Method):
     beta           : among the matches no sensitive value has more than (1 + beta) times its share of the table
     matching       : how matches are found: "hungarian" (best), "sort_greedy" or "greedy" (fastest)
     partition_size : records that are matched among each other, at least, or "all"
+    refine         : cut partitions on, as Mondrian does, while both halves can keep the promise: smaller boxes, in less time
     remainder      : where buckets do not come out even: "dummy" adds records that belong to nobody, "suppress" leaves some out
     far_apart      : fill shared buckets with records that are far apart, which lets sensitive values and quasi-identifiers meet in one
                      decision; for comparisons only, and refused unless `allow_minimality_leak`
@@ -36,6 +37,7 @@ class Heterogeneous(Method):
     beta: NotNegative | None = None
     matching: Literal["hungarian", "sort_greedy", "greedy"] = "hungarian"
     partition_size: PartitionSize = PARTITION_SIZE
+    refine: Flag = True
     remainder: Literal["dummy", "suppress"] = "dummy"
     far_apart: Flag = False
     allow_minimality_leak: Flag = Field(default=False, description="publish although an adversary may undo far_apart")

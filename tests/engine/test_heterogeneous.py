@@ -34,6 +34,7 @@ WAYS = {
         "far_apart": True,
         "allow_minimality_leak": True,
         "partition_size": 200,
+        "refine": False,
         "matching": "greedy",
     },
 }

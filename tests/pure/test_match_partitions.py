@@ -12,10 +12,11 @@ from anonlib.kernels.class_boxes import Interval, Sets
 from anonlib.kernels.far_apart import far_apart
 from anonlib.kernels.match_boxes import match_boxes
 from anonlib.kernels.matching_deal import deal
+from anonlib.kernels.mondrian import mondrian
 from anonlib.keyed import Stream
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.solvers.l_buckets import l_buckets
-from anonlib.solvers.match_partitions import WIDEST, Bucketing, merged_runs
+from anonlib.solvers.match_partitions import ROOM, WIDEST, Bucketing, GoodPool, merged_runs
 
 KEY = bytes(range(32))
 DOMAINS = [NumericDomain("age", 0.0, 50.0), CategoricalDomain("c", tuple("abcdefghijkl"))]
@@ -115,3 +116,40 @@ def spread(columns: list[np.ndarray], buckets: np.ndarray) -> float:
     return float(
         sum(np.abs(c[b] - c[b].mean()).mean() / w for c, w in zip(columns, (50, 11), strict=True) for b in buckets)
     )
+
+
+def pools_of(
+    promised: Bucketing, table: np.ndarray, columns: list[np.ndarray], sensitive: np.ndarray
+) -> list[np.ndarray]:
+    whole = promised.buckets(table)
+    assert whole is not None
+    pool = mondrian(columns, DOMAINS, sensitive, len(table), GoodPool(promised, whole.mu))
+    return [
+        np.bincount(sensitive[pool == k], minlength=len(table)).astype(np.int64) for k in range(int(pool.max()) + 1)
+    ]
+
+
+@pytest.mark.parametrize("dummies", [True, False])
+def test_pools_keep_the_promise_by_themselves(dummies: bool) -> None:
+    random, several = np.random.default_rng(6), 0
+    for trial in range(12):
+        n = 1500
+        columns = [random.integers(0, 51, n), random.integers(0, 12, n)]
+        sensitive = (columns[0] // 8 * (random.random(n) < 0.3) + random.integers(0, 6, n)).astype(np.int64)
+        sensitive = np.unique(sensitive, return_inverse=True)[1]
+        table = np.bincount(sensitive).astype(np.int64)
+        by_l = Bucketing(3, None, dummies)
+        by_beta = Bucketing(None, BetaLikeness(Fraction(2 + trial % 3), table), dummies)
+        for promised in (by_l, by_beta):
+            whole = promised.buckets(table)
+            assert whole is not None
+            pools = pools_of(promised, table, columns, sensitive)
+            several += len(pools) > 1
+            assert (sum(pools) == table).all()
+            for held in pools:
+                found = promised.buckets(held)
+                assert found is not None
+                assert found.mu <= WIDEST * whole.mu
+                if promised.l and len(pools) > 1:
+                    assert held.sum() >= ROOM * promised.l
+    assert several > 18
