@@ -19,7 +19,7 @@ def heterogeneous(
     l: int | None = None,  # noqa: E741  (the field's name)
     beta: int | str | Fraction | None = None,
     matching: str = "hungarian",
-    partition_size: int | str = 1_000,
+    partition_size: int | str = 5_000,
     refine: bool = True,
     remainder: str = "dummy",
     far_apart: bool = False,
@@ -34,7 +34,7 @@ def heterogeneous(
 
     l, beta        : the promise, one of them; beta as text or a whole number, e.g. beta="2.5"
     matching       : "hungarian" (best), "sort_greedy" or "greedy" (fastest)
-    partition_size : records that are matched among each other, at least, or "all"
+    partition_size : records that a task works on in one piece, at least, or "all"
     refine         : cut partitions on while both halves can keep the promise
     remainder      : "dummy" adds records that belong to nobody where buckets do not come out even, "suppress" leaves some out
     output, key    : as for `bucketize`

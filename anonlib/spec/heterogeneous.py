@@ -10,9 +10,9 @@ from anonlib.spec.baselines import GENERALIZED, Many, PartitionSize
 from anonlib.spec.method import Method
 from anonlib.spec.part import Flag, NotNegative, fault
 
-PARTITION_SIZE = 1_000
-"""Records that are matched among each other, at least: twice as many cost twice the work a record. Boxes hardly change under l (on census
-tables they even grow); a strict beta needs the room."""
+PARTITION_SIZE = 5_000
+"""Records that a task cuts into pools, at least. Larger partitions leave the cuts more choice; where a table cannot be cut on, matching
+takes time with the square of them."""
 
 
 class Heterogeneous(Method):
@@ -21,7 +21,7 @@ class Heterogeneous(Method):
     l              : l matches with l different sensitive values
     beta           : among the matches no sensitive value has more than (1 + beta) times its share of the table
     matching       : how matches are found: "hungarian" (best), "sort_greedy" or "greedy" (fastest)
-    partition_size : records that are matched among each other, at least, or "all"
+    partition_size : records that a task works on in one piece, at least, or "all"
     refine         : cut partitions on, as Mondrian does, while both halves can keep the promise: smaller boxes, in less time
     remainder      : where buckets do not come out even: "dummy" adds records that belong to nobody, "suppress" leaves some out
     far_apart      : fill shared buckets with records that are far apart, which lets sensitive values and quasi-identifiers meet in one
