@@ -13,7 +13,7 @@ from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.match_buckets import MatchBuckets
-from anonlib.solvers.beta_buckets import largest_buckets, published_bound
+from anonlib.solvers.beta_buckets import fewest_dummies, largest_buckets, published_bound
 from anonlib.solvers.l_buckets import l_buckets
 from anonlib.spec.heterogeneous import Heterogeneous
 
@@ -70,8 +70,9 @@ def explain(table: Microdata, wanted: Heterogeneous, say: Say) -> Explanation:
 
 def _choices(counts: SensitiveCounts, likeness: BetaLikeness, dummies: bool) -> dict[str, MatchBuckets]:
     """What else would keep beta: the better packing, the published one, and l-diversity by Theorem 4."""
+    packed = largest_buckets(counts.counts, likeness, dummies=dummies)
     found = {
-        "packed": largest_buckets(counts.counts, likeness, dummies=dummies),
+        "packed": None if packed is None else fewest_dummies(packed, counts.counts, likeness),
         "greedy (Algorithm 3)": largest_buckets(counts.counts, likeness, dummies=dummies, packings="greedy"),
     }
     if LDiversity(likeness.equivalent_l).eligible(counts.counts[None, :], dummies)[0]:

@@ -30,11 +30,13 @@ _BLOCK = 1 << 20
 
 
 def beta_buckets(counts: Int64Array, likeness: BetaLikeness, dummies: bool = True) -> MatchBuckets | None:
-    """The cheaper of `largest_buckets` and, by Theorem 4, l-diversity with l = ceil(1 / ((1 + beta) phi_min)); None if neither exists.
+    """The cheaper of `largest_buckets`, with as few dummies as its mu allows, and l-diversity with l = ceil(1 / ((1 + beta) phi_min)),
+    which implies the bound (Theorem 4); None if neither exists.
 
     counts : (m,) int64, the values' records here, may be 0; `likeness` knows those of the whole table
     """
-    found = [largest_buckets(counts, likeness, dummies=dummies)]
+    largest = largest_buckets(counts, likeness, dummies=dummies)
+    found = [None if largest is None else fewest_dummies(largest, counts, likeness)]
     fewest = likeness.equivalent_l
     if found[0] is None or fewest < found[0].mu:
         found.append(l_buckets(counts, fewest, dummies))
@@ -55,6 +57,15 @@ def largest_buckets(
             if found is not None and _kept(found, likeness):
                 return found
     return None
+
+
+def fewest_dummies(found: MatchBuckets, counts: Int64Array, likeness: BetaLikeness) -> MatchBuckets:
+    """The smallest size that keeps the bound with as many buckets: what a record's box loses is the same, and fewer records are made up."""
+    for c in range(-(-int(counts.sum()) // found.mu), found.size if found.made_up else 0):
+        for each in (packed(counts, likeness, c), greedy(counts, c)):
+            if each is not None and _kept(each, likeness):
+                return each
+    return found
 
 
 def _kept(found: MatchBuckets, likeness: BetaLikeness) -> bool:

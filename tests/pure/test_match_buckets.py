@@ -12,7 +12,7 @@ import pytest
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.l_diversity import LDiversity, most_diverse
 from anonlib.privacy.match_buckets import MatchBuckets
-from anonlib.solvers.beta_buckets import beta_buckets, greedy, largest_buckets, packed
+from anonlib.solvers.beta_buckets import beta_buckets, fewest_dummies, greedy, largest_buckets, packed
 from anonlib.solvers.l_buckets import l_buckets
 
 
@@ -96,6 +96,21 @@ def test_the_whole_table_always_has_beta_buckets_and_better_ones_than_the_publis
         assert ours.size >= published.size
         better += ours.size > published.size
     assert better > 50
+
+
+def test_fewer_dummies_are_taken_where_the_number_of_matches_stays() -> None:
+    fewer = 0
+    for table, random in tables(400, most_values=8, most=60, least=1):
+        likeness = BetaLikeness(Fraction(int(random.integers(1, 30)), 10), table)
+        largest = largest_buckets(table, likeness)
+        assert largest is not None
+        found = fewest_dummies(largest, table, likeness)
+        check(found, table, True)
+        assert found.mu == largest.mu
+        assert (found.held_by <= likeness.copies(found.mu)).all()
+        assert found.made_up <= largest.made_up
+        fewer += found.made_up < largest.made_up
+    assert fewer > 100
 
 
 def test_beta_0_takes_the_greatest_common_divisor() -> None:
