@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from anonlib.keyed import Draws, Int64Array, KeyedPermutation, UInt64Array
+from anonlib.keyed import Draws, Int64Array, KeyedPermutation, UInt64Array, derive
 from anonlib.privacy.subtables import SubTables
 
 CODE_BITS = 32
@@ -41,7 +41,7 @@ class Perturb:
     A record of sub-table T_i keeps its value with probability floor(2^64 p_i) / 2^64, p_i of equation (4): never more than the promise
     allows, and less by 2^-64 at most. Else it gets one of the m_i values, its own among them, with equal chances exactly (by rejection).
 
-    subtables : over the value codes of the table's counts; key : the release's
+    subtables : over the value codes of the table's counts; key : the release's. Other sub-tables or another gamma draw everything anew.
 
     Cost per worker: the permutation's tables, 16 bytes for each (value, sub-table) that has records, and some 0.3 us a record.
     """
@@ -49,6 +49,7 @@ class Perturb:
     subtables: SubTables
     key: bytes
 
+    OPERATORS = "perturb: the sub-tables and their gammas"
     SPLIT = "perturb: which records of a value go where"
     DRAW = "perturb: which value a record is published with"
 
@@ -57,8 +58,19 @@ class Perturb:
         return _tables(self.subtables)
 
     @cached_property
+    def _own_key(self) -> bytes:
+        """The release key made one of these sub-tables' own. A table published with two bounds under one key would else draw the same
+        words twice, and a record that only the weaker bound keeps would be known by its two values: the second is the true one."""
+        told = [
+            part
+            for t in self.subtables
+            for part in (t.codes.astype("<i8").tobytes().hex(), t.counts.astype("<i8").tobytes().hex(), str(t.gamma))
+        ]
+        return derive(self.key, self.OPERATORS, *told)
+
+    @cached_property
     def _permutation(self) -> KeyedPermutation:
-        return KeyedPermutation(self.key, self.SPLIT, self._tables.records)
+        return KeyedPermutation(self._own_key, self.SPLIT, self._tables.records)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"subtables": self.subtables, "key": self.key}  # tables are made where they are used
@@ -72,7 +84,7 @@ class Perturb:
         place = self._permutation(code, rank)
         run = np.searchsorted(t.run_start, t.value_start[code] + place, side="right") - 1
         subtable = t.run_subtable[run]
-        words = Draws(self.key, self.DRAW).words(code, place)
+        words = Draws(self._own_key, self.DRAW).words(code, place)
         published = np.asarray(code, dtype=np.int64).copy()
         replaced = np.flatnonzero(words[:, 0] >= t.keeps[subtable])
         one_of = subtable[replaced]
@@ -92,7 +104,7 @@ class Perturb:
         words = words.copy()
         attempt, again = 1, np.flatnonzero(words > np.uint64(2**64 - 1) - beyond)
         while again.size:
-            words[again] = Draws(self.key, self.DRAW).words(code[again], place[again], attempt)[:, 1]
+            words[again] = Draws(self._own_key, self.DRAW).words(code[again], place[again], attempt)[:, 1]
             again = again[words[again] > np.uint64(2**64 - 1) - beyond[again]]
             attempt += 1
         return (words % bounds).astype(np.int64)

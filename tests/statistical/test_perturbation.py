@@ -19,7 +19,7 @@ from anonlib.keyed import Draws
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.rho_privacy import RhoPrivacy
 from anonlib.privacy.subtables import SubTable, SubTables
-from anonlib.solvers.perturbation_partitioning import solve
+from anonlib.solvers.perturbation_partitioning import solve, solve_whole
 
 ALARM = 1e-6
 BOUND = 4.9
@@ -153,6 +153,36 @@ def test_records_draw_independently():
         assert abs(along.sum()) / np.sqrt(len(along)) < BOUND
     across = (z[1:] * z[:-1]).ravel()
     assert abs(across.sum()) / np.sqrt(len(across)) < BOUND
+
+
+def truth_where_two_releases_differ(kernel) -> float:
+    """z of the share of true values in the second of two releases under one key, with rho2 of 1/2 and 2/3, among the records whose two
+    published values differ; 0 is what two independent draws give."""
+    table = SensitiveCounts(tuple(range(10)), COUNTS)
+    parts = [solve_whole(table, RhoPrivacy.of(rho2)).subtables for rho2 in ("1/2", "2/3")]
+    first, second = (float(found[0].unchanged) for found in parts)
+    both_wrong = 9 * ((1 - first) / 9) * ((1 - second) / 9)  # and alike
+    chance = second * (1 - first) / (1 - first * second - both_wrong)
+    right = seen = 0
+    for key in keys(50):
+        one, other = (unpack(kernel(found, key)(CODE, RANK)).code for found in parts)
+        right, seen = right + int((other == CODE)[one != other].sum()), seen + int((one != other).sum())
+    return (right - seen * chance) / np.sqrt(seen * chance * (1 - chance))
+
+
+def test_one_key_for_two_bounds_tells_no_more_than_two_keys():
+    assert abs(truth_where_two_releases_differ(Perturb)) < BOUND
+
+
+def test_the_same_test_catches_draws_that_both_bounds_share():
+    """Where both draw the same words, a value that changes is one that the weaker bound alone keeps: the true one, for certain."""
+
+    class Sharing(Perturb):
+        @property
+        def _own_key(self):
+            return self.key
+
+    assert truth_where_two_releases_differ(Sharing) > BOUND
 
 
 def test_a_record_draws_the_same_in_any_batch_and_after_pickling():
