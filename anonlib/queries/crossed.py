@@ -49,6 +49,13 @@ def _add(total: Numbers, meeting: Any, key: npt.NDArray[Any]) -> None:
     total[:, key[order][starts]] += sums.T
 
 
+def _summed(entries: Numbers, key: npt.NDArray[Any], keys: int) -> Numbers:
+    """(C, E) numbers summed over the entries of one key: (C, keys)."""
+    total: Numbers = np.zeros((len(entries), keys), dtype=np.float64)
+    _add(total, entries.T, key)
+    return total
+
+
 @dataclass(frozen=True)
 class CrossedCounts:
     """Over batches of the original: how many records meet each condition and have each value. Columns are text, named like the
@@ -120,20 +127,16 @@ class CrossedPerturbed:
         E, m, k = len(d.value), len(self.values), len(d.sizes)
         every = counts.reshape(-1, E)
         observed, in_all = every[:-1], every[-1]
-        of_subtable = np.zeros((E, k))
-        of_subtable[np.arange(E), d.subtable] = 1
-        of_value = np.zeros((E, m + 1))
-        of_value[np.arange(E), d.value] = 1
-        of_value = of_value[:, :m]
         own = Operators(d.operators.domain_sizes[d.subtable], d.operators.gammas[d.subtable])
-        n, N = (observed @ of_subtable)[:, d.subtable], d.sizes[d.subtable]
+        n, N = _summed(observed, d.subtable, k)[:, d.subtable], d.sizes[d.subtable]
         raw = terms(own, n, 1, observed)[0]
         least, most = np.maximum(0, n + d.true - N), np.minimum(n, d.true)
         of_whole = variance(own, N, 1, d.true)
         spread = variance(own, n, 1, np.clip(raw, least, most))
         share = np.divide(spread, of_whole, out=np.zeros_like(spread), where=of_whole > 0).clip(0, 1)
         calibrated = raw - share * (terms(own, N, 1, in_all)[0] - d.true)
-        return np.clip(calibrated @ of_value, least @ of_value, most @ of_value), raw @ of_value
+        best, low, high, plain = (_summed(part, d.value, m + 1)[:, :m] for part in (calibrated, least, most, raw))
+        return np.clip(best, low, high), plain
 
 
 @dataclass(frozen=True)
