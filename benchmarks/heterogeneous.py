@@ -1,11 +1,11 @@
 """Heterogeneous generalization's loss and time beside NH, BuReL and Mondrian: kernels alone, NumPy on one core, no Spark.
 
     python -m benchmarks.heterogeneous [--data FOLDER] [--only l,beta,coil,size] [--rows 10000] [--matching hungarian,sort_greedy,greedy]
-                                       [--sizes 1000] [--whole] [--ls 2,3,4,5,6,7,8,9,10] [--betas 1,2,3,4,5] [--plots FOLDER]
+                                       [--sizes 1000] [--refine] [--ls 2,3,4,5,6,7,8,9,10] [--betas 1,2,3,4,5] [--plots FOLDER]
 
 Tables, quasi-identifiers and GCP as in `benchmarks.baselines`; dummies count as the records they are published as. HG, SG, GR are the
 three ways to match; NH runs along the Hilbert curve, or within Mondrian's classes. Partitions of `--sizes` records (or "all") are runs
-of the curve, merged as the method does, and cut on into pools unless `--whole`.
+of the curve, merged as the method does, and with `--refine` cut on into pools.
 
     l     the first --rows rows of OCC by l
     beta  the same by beta
@@ -107,7 +107,7 @@ def by_l(table: Table, given: argparse.Namespace, curves: Points) -> Iterator[st
         told = ""
         for size in given.sizes:
             for matching in given.matching:
-                loss, seconds, number, _, dummies = matched(table, promised, matching, size, not given.whole)
+                loss, seconds, number, _, dummies = matched(table, promised, matching, size, given.refine)
                 curves[f"{NAMES[matching]}, p = {size or 'all'}"].append((l, loss))
                 told += f"  {NAMES[matching]} {loss:.4f} {seconds:5.1f} s ({number}, {dummies})"
         bound = frequency_diversity(l, table.m)
@@ -130,7 +130,7 @@ def by_beta(table: Table, given: argparse.Namespace, curves: Points) -> Iterator
         told = ""
         for size in given.sizes:
             for matching in given.matching:
-                loss, seconds, number, mu, dummies = matched(table, promised, matching, size, not given.whole)
+                loss, seconds, number, mu, dummies = matched(table, promised, matching, size, given.refine)
                 curves[f"{NAMES[matching]}, p = {size or 'all'}"].append((float(beta), loss))
                 told += f"  {NAMES[matching]} {loss:.4f} {seconds:5.1f} s ({number}, {dummies}, mu {mu:.0f})"
         basic, enhanced = (f(beta, table.counts) for f in (beta_likeness, enhanced_beta_likeness))
@@ -151,9 +151,7 @@ def by_size(table: Table, given: argparse.Namespace, curves: Points) -> Iterator
     for size in (500, 1000, 2000, 5000):
         told = ""
         for matching in given.matching:
-            loss, seconds, number, _, dummies = matched(
-                table, Bucketing(5, None, True), matching, size, not given.whole
-            )
+            loss, seconds, number, _, dummies = matched(table, Bucketing(5, None, True), matching, size, given.refine)
             curves[NAMES[matching]].append((size, seconds))
             told += f"  {NAMES[matching]} {loss:.4f} {seconds:5.1f} s ({number}, {dummies})"
         yield f"{size:5}{told}"
@@ -189,7 +187,7 @@ def main() -> None:
     parser.add_argument(
         "--betas", type=lambda s: [Fraction(p) for p in s.split(",")], default=[Fraction(b) for b in range(1, 6)]
     )
-    parser.add_argument("--whole", action="store_true", help="match partitions as a whole")
+    parser.add_argument("--refine", action="store_true", help="cut partitions on into pools")
     parser.add_argument("--plots", type=Path)
     given = parser.parse_args()
     asked = given.only.split(",")

@@ -19,10 +19,10 @@ def heterogeneous(
     l: int | None = None,  # noqa: E741  (the field's name)
     beta: int | str | Fraction | None = None,
     matching: str = "hungarian",
-    partition_size: int | str = 5_000,
-    refine: bool = True,
+    partition_size: int | str = 1_000,
     remainder: str = "dummy",
     far_apart: bool = False,
+    refine: bool = False,
     allow_minimality_leak: bool = False,
     identifiers: Sequence[str] = (),
     missing: Mapping[str, str] | None = None,
@@ -35,8 +35,8 @@ def heterogeneous(
     l, beta        : the promise, one of them; beta as text or a whole number, e.g. beta="2.5"
     matching       : "hungarian" (best), "sort_greedy" or "greedy" (fastest)
     partition_size : records that a task works on in one piece, at least, or "all"
-    refine         : cut partitions on while both halves can keep the promise
     remainder      : "dummy" adds records that belong to nobody where buckets do not come out even, "suppress" leaves some out
+    far_apart, refine : for comparisons; they leak by minimality, and are refused without `allow_minimality_leak`
     output, key    : as for `bucketize`
 
     Raises SpecError, Unsatisfiable or AuditRefused; then nothing is published. Up to five passes over `df`'s codes and four shuffles of
@@ -45,10 +45,11 @@ def heterogeneous(
     method: dict[str, Any] = {
         "matching": matching,
         "partition_size": partition_size,
-        "refine": refine,
         "remainder": remainder,
+        "far_apart": far_apart,
+        "refine": refine,
+        "allow_minimality_leak": allow_minimality_leak,
     }
     method |= {name: given for name, given in (("l", l), ("beta", beta)) if given is not None}
-    method |= {"far_apart": far_apart, "allow_minimality_leak": allow_minimality_leak}
     columns = columns_given(quasi_identifiers, sensitive, identifiers, ())
     return publish(df, {"heterogeneous": method}, columns, missing, output, key, audit)

@@ -7,14 +7,14 @@ Source: heterogeneous generalization (sections 3 and 4). The walk, for n records
     domains       at most two passes
     partitions    only above `partition_size`: equal parts along the Hilbert curve of the quasi-identifiers, two shuffles of codes; a pass
                   for their sensitive counts, and neighbours merged until each can keep the promise
-    pools         one shuffle of codes; each partition is cut on, as Mondrian cuts, while both halves can keep the promise    (ours)
-    matches       each pool is dealt to its buckets, matched, boxed, and one of its mu random disjoint matchings drawn from the
-                  cryptographic stream                                                     (Algorithm 2, Theorem 1)
+    matches       one shuffle of codes; each partition dealt to its buckets, matched, boxed, and one of its mu random disjoint matchings
+                  drawn from the cryptographic stream                                      (Algorithm 2, Theorem 1)
     microdata     one shuffle of what is published, into an order that says nothing
 
-Buckets are chosen from sensitive values alone, matches (but for the values a record has already) from quasi-identifiers alone. Where a
-table is cut, quasi-identifiers say; where it is not, the counts of its sensitive values. What the audit needs and nobody may publish, the
-matches, is staged beside the release.
+Buckets are chosen from sensitive values alone, partitions and matches (but for the values a record has already) from quasi-identifiers
+alone; only that neighbouring partitions merge, the counts of their sensitive values say. With `refine`, a mode for comparison, partitions
+are cut on into pools, as Mondrian cuts, while both halves can keep the promise: matching then stays within pools. What the audit needs and
+nobody may publish, the matches, is staged beside the release.
 """
 
 from __future__ import annotations
@@ -264,8 +264,9 @@ def words(column: str, wanted: Heterogeneous) -> str:
             "Every published record may be that of any of the persons it matches, all with the same probability; among them no value of "
             f"{column} has more than {text(1 + Fraction(wanted.beta or 0))} times its share of the whole table."
         )
-    if wanted.far_apart:
-        promise += " This does not hold against an adversary who knows how shared buckets were filled (far_apart)."
+    how = {"far_apart": "how shared buckets were filled", "refine": "why partitions were not cut on"}
+    for name in wanted.leaking:
+        promise += f" This does not hold against an adversary who knows {how[name]} ({name})."
     return promise
 
 

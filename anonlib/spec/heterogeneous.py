@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from anonlib.spec.baselines import GENERALIZED, Many, PartitionSize
 from anonlib.spec.method import Method
 from anonlib.spec.part import Flag, NotNegative, fault
 
-PARTITION_SIZE = 5_000
-"""Records that a task cuts into pools, at least. Larger partitions leave the cuts more choice; where a table cannot be cut on, matching
-takes time with the square of them."""
+PARTITION_SIZE = 1_000
+"""Records that are matched among each other, at least. Matching takes time with the square of them."""
 
 
 class Heterogeneous(Method):
@@ -22,10 +21,12 @@ class Heterogeneous(Method):
     beta           : among the matches no sensitive value has more than (1 + beta) times its share of the table
     matching       : how matches are found: "hungarian" (best), "sort_greedy" or "greedy" (fastest)
     partition_size : records that a task works on in one piece, at least, or "all"
-    refine         : cut partitions on, as Mondrian does, while both halves can keep the promise: smaller boxes, in less time
     remainder      : where buckets do not come out even: "dummy" adds records that belong to nobody, "suppress" leaves some out
-    far_apart      : fill shared buckets with records that are far apart, which lets sensitive values and quasi-identifiers meet in one
-                     decision; for comparisons only, and refused unless `allow_minimality_leak`
+    far_apart      : fill shared buckets with records that are far apart
+    refine         : cut partitions on, as Mondrian does, while both halves can keep the promise: smaller boxes, in less time
+
+    far_apart and refine let sensitive values and quasi-identifiers meet in one decision, which an adversary who knows the method can turn
+    around (a pool that was not cut had a half that breaks the promise): for comparisons, and refused unless `allow_minimality_leak`.
     """
 
     name: ClassVar[str] = "heterogeneous"
@@ -37,10 +38,10 @@ class Heterogeneous(Method):
     beta: NotNegative | None = None
     matching: Literal["hungarian", "sort_greedy", "greedy"] = "hungarian"
     partition_size: PartitionSize = PARTITION_SIZE
-    refine: Flag = True
     remainder: Literal["dummy", "suppress"] = "dummy"
     far_apart: Flag = False
-    allow_minimality_leak: Flag = Field(default=False, description="publish although an adversary may undo far_apart")
+    refine: Flag = False
+    allow_minimality_leak: Flag = False
 
     @model_validator(mode="after")
     def _one_promise(self) -> Heterogeneous:
@@ -48,14 +49,21 @@ class Heterogeneous(Method):
             raise fault("give one promise, either l (e.g. l: 10) or beta (e.g. beta: 3)")
         if self.far_apart and self.l is None:
             raise fault("only l-diversity has a far_apart mode; leave it out", at="far_apart")
-        if self.far_apart and not self.allow_minimality_leak:
+        leaking = self.leaking
+        if leaking and not self.allow_minimality_leak:
             raise fault(
-                "far_apart lets quasi-identifiers decide with sensitive values, which an adversary who knows the method can turn around; "
-                "it is for comparisons: leave it out, or add allow_minimality_leak: true",
-                at="far_apart",
+                f"{leaking[0]} lets quasi-identifiers decide with sensitive values, which an adversary who knows the method can turn "
+                "around; it is for comparisons: leave it out, or add allow_minimality_leak: true",
+                at=leaking[0],
             )
-        if self.allow_minimality_leak and not self.far_apart:
+        if self.allow_minimality_leak and not leaking:
             raise fault(
-                "nothing here leaks by minimality; leave this out, or ask for far_apart too", at="allow_minimality_leak"
+                "nothing here leaks by minimality; leave this out, or ask for far_apart or refine too",
+                at="allow_minimality_leak",
             )
         return self
+
+    @property
+    def leaking(self) -> tuple[str, ...]:
+        """The parameters asked for under which quasi-identifiers and sensitive values meet in one decision."""
+        return tuple(name for name in ("far_apart", "refine") if getattr(self, name))

@@ -14,6 +14,7 @@ from anonlib.spec.load import parse_spec
     ("method", "sentence"),
     [
         ({"l": 3, "far_apart": True}, "allow_minimality_leak: true"),
+        ({"l": 3, "refine": True}, "refine lets quasi-identifiers decide .* allow_minimality_leak: true"),
         ({"l": 3, "allow_minimality_leak": True}, "nothing here leaks"),
         ({"beta": 2, "far_apart": True, "allow_minimality_leak": True}, "only l-diversity has a far_apart mode"),
         ({}, "one promise"),

@@ -153,3 +153,26 @@ def test_pools_keep_the_promise_by_themselves(dummies: bool) -> None:
                 if promised.l and len(pools) > 1:
                     assert held.sum() >= ROOM * promised.l
     assert several > 18
+
+
+def test_a_pool_that_was_not_cut_betrays_its_records() -> None:
+    """Why `refine` is refused by default. Of 80 records 20 have x = 0, 15 have value 0, the others one of 1 to 4, and l = 2.
+
+    The right half can always keep l = 2, so where the cut is not made, the left one has more than 10 of the 15.
+    """
+    random, promised = np.random.default_rng(3), Bucketing(2, None, True)
+    x = np.repeat([0, 51], [20, 60])
+    held_left, cut = [], []
+    for _ in range(400):
+        share = random.choice([0.1, 0.9])
+        left = int(random.binomial(15, share))
+        values = 1 + np.arange(80) % 4
+        values[random.choice(20, left, replace=False)] = 0
+        values[20 + random.choice(60, 15 - left, replace=False)] = 0
+        table = np.bincount(values, minlength=5).astype(np.int64)
+        pools = pools_of(promised, table, [x, np.zeros(80, dtype=np.int64)], values)
+        held_left.append(left)
+        cut.append(len(pools) > 1)
+    whole = ~np.array(cut)
+    assert 100 < whole.sum() < 300
+    assert min(np.array(held_left)[whole]) > 10  # of 20: believed with more than 1/l, which the promise forbids
