@@ -70,6 +70,7 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
     for left in [left for where in (place, kept) if where is not None for left in storage.leftovers(where)]:
         say(f"note: an interrupted run left {left}; it holds unaudited tables, remove it")
     storage.begin(place)
+    written = [place]
     try:
         with run_settings(spark):
             table = _repeatable(table, spark, place, say)
@@ -77,16 +78,17 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
             manifest = _audited(_manifest(spec, spark, draft), draft, table, say)
             if kept is not None:
                 say(f"keeping the evidence at {kept.path}; it is as sensitive as the original")
+                written.append(kept)
                 _keep_evidence(kept, draft, spec.output.format)
+                written.append(
+                    storage.Place(kept.path, kept.path)
+                )  # to be removed from there, if the release fails after all
         storage.clear(place, manifest.tables)
         storage.publish(place, manifest.to_json(), manifest.tables)
     except BaseException:
-        storage.discard(place)
-        if kept is not None:
-            storage.discard(kept)
+        for where in written:
+            storage.discard(where)
         raise
-    if kept is not None:
-        storage.publish(kept, None, draft.evidence)
     say(f"published at {place.path}")
     return Release(spark, place.path, manifest)
 
@@ -156,10 +158,11 @@ def _stager(spark: SparkSession, place: storage.Place, format: str) -> Callable[
 
 
 def _keep_evidence(kept: storage.Place, draft: Draft, format: str) -> None:
-    """Copy what the audit needed, outside the release; shown only once the release is."""
+    """Copy what the audit needed, outside the release. In place before the release is shown: nothing may fail after that."""
     storage.begin(kept)
     for name, frame in draft.evidence.items():
         tables.write(frame, storage.spark_path(kept.table(name)), format, f"keeping the evidence {name}")
+    storage.publish(kept, None, draft.evidence)
 
 
 def _manifest(spec: ReleaseSpec, spark: SparkSession, draft: Draft) -> Manifest:

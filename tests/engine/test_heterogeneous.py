@@ -16,6 +16,7 @@ from anonlib.api.verbs import audit_release, explain, open_release, run
 from anonlib.cli import main
 from anonlib.errors import SpecError
 from anonlib.hierarchy import parse_hierarchy
+from anonlib.release import storage
 from anonlib.spec.load import parse_spec
 
 pytestmark = pytest.mark.spark
@@ -29,12 +30,12 @@ WAYS = {
     "l": {"l": 3, "matching": "greedy", "partition_size": 90},
     "beta": {"beta": "1.5", "matching": "sort_greedy", "partition_size": "all"},
     "suppress": {"l": 3, "remainder": "suppress", "partition_size": "all"},
+    "refined": {"l": 3, "matching": "greedy", "partition_size": "all", "refine": True, "allow_minimality_leak": True},
     "far apart": {
         "l": 4,
         "far_apart": True,
         "allow_minimality_leak": True,
         "partition_size": 200,
-        "refine": False,
         "matching": "greedy",
     },
 }
@@ -214,8 +215,10 @@ def test_a_bad_parameter_is_named(method, sentence):
         parse_spec({"columns": columns, "method": {"heterogeneous": method}}, given_frame=True)
 
 
-def test_far_apart_says_so(releases):
-    assert "far_apart" in releases["far apart"].manifest.guarantee.words
+@pytest.mark.parametrize("name", ["far apart", "refined"])
+def test_what_leaks_by_minimality_says_so(releases, name):
+    assert "does not hold against an adversary who knows" in releases[name].manifest.guarantee.words
+    assert "does not hold" not in releases["l"].manifest.guarantee.words
 
 
 @pytest.mark.parametrize("name", ["l", "beta"])
@@ -226,3 +229,19 @@ def test_explain_tells_the_buckets(releases, spark, name):
     assert found.facts["matches"] == releases[name].manifest.solver.details["whole_table"]["matches"]
     assert found.facts["matches"] == 3 or name == "beta"
     assert len(found.grids[-1].rows) == len(ILL)
+
+
+def test_evidence_goes_with_a_release_that_fails_at_the_last_step(releases, monkeypatch):
+    """Shown before the release, and taken back with it: no exit code but 0 leaves a release or evidence behind."""
+    show = storage.publish
+
+    def fails(where, manifest_text, tables):
+        if manifest_text is not None:
+            raise SpecError("another run was faster")
+        show(where, manifest_text, tables)
+
+    monkeypatch.setattr(storage, "publish", fails)
+    kept = releases.folder / "evidence of nothing"
+    with pytest.raises(SpecError, match="faster"):
+        releases.publish("nothing", WAYS["suppress"], output={"evidence": str(kept)})
+    assert not [p.name for p in releases.folder.iterdir() if "nothing" in p.name]
