@@ -13,6 +13,7 @@ a unit of earth that goes from one to the other is counted 2 height / (2 h) time
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -26,6 +27,8 @@ from anonlib.errors import AnonlibError
 
 Codes = npt.NDArray[np.int64]
 SAFE = 1 << 62
+_DATE = re.compile(r"([+-]?\d{4,})(-.+)")
+"""A date or timestamp as text: the year, which may have more than four digits, and the rest, whose text order is time's."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +89,10 @@ def _order(values: Sequence[str | None], sensitive_type: str) -> Codes:
     try:
         keys: list[Any] = [Decimal(text) for text in texts]
     except ArithmeticError:
-        keys = texts  # dates and timestamps: years of four digits, so text order is time's
-        if not sensitive_type.startswith(("date", "timestamp")):
+        dates = [_DATE.fullmatch(text) for text in texts]
+        if not (sensitive_type.startswith(("date", "timestamp")) and all(dates)):
             raise AnonlibError(f"values of type {sensitive_type} have no order of numbers or of time") from None
+        keys = [(int(date[1]), date[2]) for date in dates if date]
     if any(isinstance(key, Decimal) and not key.is_finite() for key in keys):
         raise AnonlibError("a sensitive value that is no finite number has no place among ordered ones")
     return np.array(sorted(range(len(values)), key=lambda code: keys[code]), dtype=np.int64)
@@ -102,6 +106,8 @@ def _hierarchical(table: Codes, values: Sequence[str | None], rows: Sequence[Seq
             f"the manifest's hierarchy has no leaf {lost[0]!r}" if lost else "the manifest has no hierarchy"
         )
     height = next(level for level in range(len(rows[0])) if len({row[level] for row in rows}) == 1)
+    if not height:  # a single leaf, which a missing value stands apart from
+        return Distance(table, (np.arange(len(values), dtype=np.int64),), None, 2)
     groupings = []
     for level in range(height):
         number: dict[str | None, int] = {}

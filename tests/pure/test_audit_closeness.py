@@ -89,6 +89,19 @@ def test_what_has_no_distance():
     assert distance_of("ordered", dates, [1, 1], "date", []).largest(np.array([[1, 0]]))[0] == Fraction(1, 2)
 
 
+def test_years_of_five_digits_and_before_the_first_stand_in_their_place():
+    dates = ["2020-01-01", "+12000-01-01", "0999-12-31", "-0044-03-15", "-0045-05-01"]
+    assert distance_of("ordered", dates, [1] * 5, "date", []).prefix.tolist() == [4, 3, 2, 0, 1]
+    assert distance_of("ordered", dates, [1] * 5, "date", []).largest(np.array([[0, 1, 0, 0, 0]]))[0] == Fraction(1, 2)
+
+
+def test_a_tree_of_one_leaf_is_no_distance_wide_unless_a_value_is_missing():
+    one = distance_of("hierarchical", ["a"], [3], "string", [["a", "all"]])
+    assert one.largest(np.array([[1]]))[0] == 0
+    two = distance_of("hierarchical", ["a", None], [3, 1], "string", [["a", "all"]])
+    assert two.largest(np.array([[0, 1]]))[0] == Fraction(3, 4)
+
+
 def test_the_enhanced_bound_lies_just_above_that_of_the_methods():
     for count in (1, 2, 7, 499, 999):
         share = Fraction(count, 1000)
