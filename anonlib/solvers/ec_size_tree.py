@@ -24,6 +24,8 @@ GROWTH = 1.1
 """Buckets of the next partition that `choose` tries, over those of the last."""
 GIVE_UP = 0.25
 """`choose` ends its search at a partition with fewer classes than this share of the best."""
+MANY = 512
+"""`choose` tries partitions of at most so many buckets, or twice SABRE's own number: the cost of a tree grows with its square."""
 
 
 def ec_sizes(closeness: TCloseness, buckets: BucketPartition, k: int = 1) -> EcSizeTree:
@@ -81,14 +83,17 @@ def choose(closeness: TCloseness, k: int = 1, refine: bool = False) -> tuple[Buc
     """Buckets and class sizes: SABRE's own, or with `refine` those with the most classes along the greedy path of buckets.
 
     SABRE stops at the first U < t, which may leave almost nothing of t for D and so very large classes; further splits move the
-    budget from U to D. One tree for each partition tried: their numbers of buckets grow by a tenth at least, until classes become few.
+    budget from U to D. One tree for each partition tried: their numbers of buckets grow by a tenth at least, until classes become few or
+    buckets `MANY`. O(b^2 log n) time a tree.
     """
     best = bucketize(closeness)
     tree = ec_sizes(closeness, best, k)
     if not refine:
         return best, tree
-    tried = best.b
+    tried, most = best.b, max(MANY, 2 * best.b)
     for partition in greedy_path(closeness):
+        if partition.b > most:
+            break
         if partition.bound >= closeness.t or partition.b <= tried or (partition.b < tried * GROWTH and partition.bound):
             continue
         tried = partition.b
