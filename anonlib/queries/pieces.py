@@ -16,9 +16,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sqlglot import exp
+
+from anonlib.errors import SpecError
 
 EPOCH = datetime.datetime(1970, 1, 1)
 MICROSECOND = datetime.timedelta(microseconds=1)
@@ -195,11 +197,26 @@ def code_of_literal(spark_type: str, time_zone: str) -> Callable[[Any], Fraction
 def _microseconds(moment: datetime.datetime, spark_type: str, time_zone: str) -> int:
     if spark_type == "timestamp":
         if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=ZoneInfo(time_zone))
+            moment = moment.replace(tzinfo=_zone(time_zone))
         moment = moment.astimezone(datetime.timezone.utc).replace(tzinfo=None)
     elif moment.tzinfo is not None:
         moment = moment.replace(tzinfo=None)
     return (moment - EPOCH) // MICROSECOND
+
+
+def _zone(name: str) -> datetime.tzinfo:
+    """A session's time zone: a region, or an offset as Spark writes it ("+02:00", "GMT+2", "Z"). Raises SpecError for another name."""
+    offset = re.fullmatch(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d\d))?", name)
+    if offset:
+        ahead = datetime.timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0))
+        return datetime.timezone(ahead if offset[1] == "+" else -ahead)
+    try:
+        return ZoneInfo("UTC" if name == "Z" else name)
+    except (ValueError, ZoneInfoNotFoundError):
+        raise SpecError(
+            f"the session's time zone {name!r} is none that Python knows; write the literal with its offset, e.g. "
+            "'2020-01-31 10:00:00+01:00', or set spark.sql.session.timeZone to a region such as Europe/Berlin"
+        ) from None
 
 
 def shares_sql(found: NumberSet, low: str, high: str, whole: bool) -> tuple[str, str, str]:

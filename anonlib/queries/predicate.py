@@ -11,6 +11,7 @@ other), so a predicate must fall into a part on each side that are joined by AND
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -276,6 +277,8 @@ class _Writer:
         if kind.startswith(_NUMERIC):
             if not _NUMBER.fullmatch(text):
                 raise SpecError(f"{text!r} is not a number, but the column {column!r} holds {kind}")
+            if not math.isfinite(float(text)):
+                raise SpecError(f"{text} is beyond every number that a column can hold; leave the condition out")
             return text
         if kind.startswith(("date", "timestamp")) and is_string:
             return self._moment(text, column, kind, date_only=False, node=None)

@@ -9,6 +9,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
+from anonlib.errors import SpecError
 from anonlib.queries.pieces import NumberSet, number_set
 
 OPERATORS = {
@@ -31,6 +32,22 @@ def holds(found: NumberSet, number: Fraction) -> bool:
         (p.low < number or (p.low == number and p.low_in)) and (number < p.high or (number == p.high and p.high_in))
         for p in found.pieces
     )
+
+
+@pytest.mark.parametrize(
+    ("zone", "hours"),
+    [("UTC", 0), ("Z", 0), ("Asia/Tokyo", 9), ("+02:00", 2), ("-0330", -3.5), ("GMT+2", 2), ("UTC-01:30", -1.5)],
+)
+def test_moments_are_read_in_the_sessions_time_zone(zone: str, hours: float) -> None:
+    found = number_set(parsed("x = '1970-01-02 00:00:00'"), "timestamp", zone)
+    assert found.pieces[0].low == Fraction(24 - hours) * 3_600_000_000
+
+
+def test_a_time_zone_that_nobody_knows() -> None:
+    with pytest.raises(
+        SpecError, match=r"time zone 'Mars/Olympus' is none that Python knows; write .* with its offset"
+    ):
+        number_set(parsed("x < '2020-01-01'"), "timestamp", "Mars/Olympus")
 
 
 def random_condition(draw: random.Random, depth: int = 3):

@@ -91,6 +91,7 @@ def test_accepted(text, visible, sensitive):
         ("age = NULL", "never true; write age IS NULL"),
         ("country = 7", "holds text; write '7' in quotes"),
         ("age = 'seven'", "'seven' is not a number, but the column 'age' holds int"),
+        ("age > -1e400", "-1e400 is beyond every number that a column can hold"),
         ("age = -'7'", "cannot stand in a predicate"),
         ("born = '2020-13-01'", "not a moment"),
         ("tags = 'a'", "which holds array<string>"),
