@@ -24,6 +24,7 @@ Codes = npt.NDArray[Any]
 
 CELLS = 1 << 22
 """Counts (classes x sensitive values) held at once: 32 MB."""
+BROKEN = "an equivalence class does not keep what was asked of it; nothing is published"
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +95,7 @@ class Halving:
     def __call__(
         self, columns: Sequence[Codes], sensitive: Sequence[Int64Array], nodes: Int64Array, partition: int
     ) -> Int64Array:
-        """(n,) int64 classes, numbered without a hole."""
+        """(n,) int64 classes, numbered without a hole. Raises AnonlibError for a partition that does not keep the promise as a whole."""
         curve = hilbert_positions(columns, self.domains)
         ties = np.empty(len(curve), dtype=np.int64)
         ties[np.argsort(curve, kind="stable")] = np.arange(len(curve))
@@ -103,6 +104,8 @@ class Halving:
         for requirement in self.requirements:
             classes = halved(records, classes, requirement, self.k)
         refuse_broken(classes, sensitive, self.sizes, self.requirements[-1])
+        if np.bincount(classes).min() < self.k:
+            raise AnonlibError(BROKEN)
         return classes
 
 
@@ -147,7 +150,7 @@ def refuse_broken(
 ) -> None:
     """Raises AnonlibError if any class does not keep the requirement."""
     if broken_classes(classes, sensitive, sizes, requirement).size:
-        raise AnonlibError("an equivalence class does not keep what was asked of it; nothing is published")
+        raise AnonlibError(BROKEN)
 
 
 def merged_until_kept(
@@ -170,7 +173,7 @@ def merged_until_kept(
         if not broken.size:
             return classes
         if number == 1:
-            raise AnonlibError("an equivalence class does not keep what was asked of it; nothing is published")
+            raise AnonlibError(BROKEN)
         middle = np.bincount(classes, curve.astype(np.float64), minlength=number) / np.bincount(classes)
         order = np.argsort(middle, kind="stable")
         bad = np.zeros(number, dtype=bool)

@@ -6,7 +6,7 @@ Source: SABRE (sections 4.2 to 4.4), and splitting on by the true distance, whic
     domains       at most two passes; values of categorical attributes reach the driver
 
 refined (the default):
-    partitions    only above `partition_size`: a k-d tree over the quasi-identifiers, subtrees merged until each is t-close
+    partitions    only above `partition_size`: a k-d tree over the quasi-identifiers, subtrees merged until each can be a class
     classes       one shuffle of codes; a partition is halved on while both halves keep their true distance and loss falls
 
 as published (`neighbours`, or `refine: false`):
@@ -48,7 +48,7 @@ from anonlib.kernels.hilbert import hilbert_positions
 from anonlib.keyed import Stream
 from anonlib.methods.baselines.classes import CLASS_BITS, COMBINATIONS, LEAF_CELLS, box_columns, files, rows
 from anonlib.methods.recipe import Draft, Say, Stage
-from anonlib.privacy.class_requirements import Requirement
+from anonlib.privacy.class_requirements import KAnonymity, Requirement, all_of
 from anonlib.privacy.ec_sizes import EcSizeTree, Partitions
 from anonlib.privacy.t_closeness import GroundDistance, SeveralAttributes, TCloseness, guarantee_words
 from anonlib.release import generalized
@@ -56,6 +56,7 @@ from anonlib.release.generalized import EC_ID, MICRODATA
 from anonlib.release.manifest import GuaranteePart, SizePart, SolverPart, ValuePart
 from anonlib.solvers.ec_size_tree import choose, refuse_few
 from anonlib.solvers.kd_cut import kd_tree
+from anonlib.solvers.match_partitions import merged_runs
 from anonlib.solvers.sabre_buckets import BucketPartition
 from anonlib.spec.sabre import Sabre
 
@@ -81,8 +82,8 @@ class Asked:
 
     @property
     def requirement(self) -> Requirement:
-        """Over counts of all sensitive columns side by side."""
-        return together(self.closeness)
+        """Over counts of all sensitive columns side by side, where a record is counted once a column."""
+        return all_of([KAnonymity(self.k * len(self.closeness)), together(self.closeness)])
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -95,7 +96,7 @@ class Asked:
 
 
 def together(closeness: Sequence[TCloseness]) -> Requirement:
-    """One requirement over counts of all sensitive columns side by side."""
+    """The closeness of all sensitive columns, over counts of all of them side by side."""
     return closeness[0] if len(closeness) == 1 else SeveralAttributes(tuple(closeness))
 
 
@@ -208,24 +209,23 @@ class _Boxes:
 
 
 def _cut_by_quasi_identifiers(coded: Coded, made: Asked, wanted: Sabre, say: Say) -> Any | None:
-    """The records with their partition, cut by quasi-identifiers alone and merged until each partition is t-close; None if some
+    """The records with their partition, cut by quasi-identifiers alone and merged until each partition can be a class; None if some
     partition stays too large for a task."""
     if wanted.partition_size == "all" or made.n < 2 * int(wanted.partition_size):
         return with_columns(coded.frame, {cut.CELL: "0L", "node": "0L"})
-    size = int(wanted.partition_size)
     say("cutting the table by its quasi-identifiers")
     one_in = -(-made.n // COMBINATIONS)
     columns, records = cut.combinations(coded.frame, 2 * COMBINATIONS, one_in)
-    smallest = max(size, made.n * sum(made.sizes) // LEAF_CELLS)
+    smallest = max(int(wanted.partition_size), wanted.k, made.n * sum(made.sizes) // LEAF_CELLS)
     tree = kd_tree(columns, coded.domains, records, max(1, smallest // one_in))
     leaves = cut.located(coded.frame, tree.leaf_of)
     counts = np.concatenate(_leaf_counts(leaves, tree.leaves, made.sizes), axis=1)
     partition = tree.merged(counts, made.requirement)
     held = np.bincount(partition, counts[:, : made.sizes[0]].sum(axis=1))
-    if held.max() > TOO_LARGE * max(smallest, size):
+    if held.max() > TOO_LARGE * smallest:
         say("the quasi-identifiers do not cut the table finely enough")
         return None
-    say(f"{len(held):,} partitions, after merging those of {tree.leaves:,} that are not t-close by themselves")
+    say(f"{len(held):,} partitions, after merging those of {tree.leaves:,} that cannot be classes by themselves")
     located = cut.located(coded.frame, _Merged(tree.leaf_of, partition))
     return with_columns(located, {"node": "0L"})
 
@@ -268,27 +268,10 @@ def _cut_by_rank(
     if len(made.sizes) == 1:
         return cells
     counts = np.concatenate(_leaf_counts(cells, partitions.number, made.sizes), axis=1)
-    merged = _merged_runs(counts, made.requirement)
+    requirement = made.requirement
+    merged = merged_runs(counts, lambda run: bool(requirement.holds(run[None, :])[0]))
     say(f"{int(merged.max()) + 1:,} partitions, after merging those that are not t-close in every sensitive column")
     return curve_ranks.recalled(cells, merged)
-
-
-def _merged_runs(counts: Int64Array, requirement: Requirement) -> Int64Array:
-    """(partitions,) the run of neighbours each joins, so that every run keeps `requirement`. counts : (partitions, sum of m)."""
-    runs: list[
-        tuple[int, Int64Array]
-    ] = []  # (first partition, counts) of the runs so far, all of which keep it but the last
-    for place, row in enumerate(counts):
-        if runs and not requirement.holds(runs[-1][1][None, :])[0]:
-            runs[-1] = (runs[-1][0], runs[-1][1] + row)
-        else:
-            runs.append((place, row))
-    while len(runs) > 1 and not requirement.holds(runs[-1][1][None, :])[0]:
-        _, last = runs.pop()
-        runs[-1] = (runs[-1][0], runs[-1][1] + last)
-    starts = np.zeros(len(counts), dtype=np.int64)
-    starts[[first for first, _ in runs]] = 1
-    return np.asarray(np.cumsum(starts) - 1, dtype=np.int64)
 
 
 @dataclass(frozen=True)

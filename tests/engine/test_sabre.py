@@ -47,6 +47,7 @@ def table() -> pa.Table:
 WAYS = {
     "refined": {"k": 4},
     "refined in partitions": {"k": 4, "partition_size": 120},
+    "refined in partitions of less than k": {"k": 9, "partition_size": 2},
     "approximate in partitions": {"k": 3, "neighbours": "approximate", "partition_size": 150},
     "exact": {"k": 3, "neighbours": "exact"},
 }

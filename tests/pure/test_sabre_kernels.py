@@ -12,7 +12,7 @@ from scipy.stats import wasserstein_distance
 from anonlib.domains import CategoricalDomain, NumericDomain
 from anonlib.errors import AnonlibError
 from anonlib.hierarchy import parse_hierarchy
-from anonlib.kernels.equivalence_classes import TakeOut, broken_classes, merged_until_kept, refuse_broken
+from anonlib.kernels.equivalence_classes import Halving, TakeOut, broken_classes, merged_until_kept, refuse_broken
 from anonlib.kernels.halving import Records, halved, information_loss
 from anonlib.kernels.take_out import approximate, exact
 from anonlib.privacy.class_requirements import KAnonymity
@@ -231,3 +231,12 @@ def test_a_class_that_breaks_the_promise_does_not_leave_the_task():
         refuse_broken(classes, codes, [2], TCloseness(GroundDistance.flat(2), np.array([3, 1]), Fraction(24, 100)))
     with pytest.raises(AnonlibError, match="does not keep what was asked"):
         merged_until_kept(classes, np.arange(4), codes, [2], KAnonymity(5))
+
+
+def test_a_partition_of_less_than_k_records_does_not_leave_the_task():
+    columns, sensitive = people(0, 8, 2)
+    of = TCloseness(GroundDistance.flat(2), np.bincount(sensitive, minlength=2), Fraction("0.9"))
+    zeros = np.zeros(8, dtype=np.int64)
+    assert Halving(DOMAINS, (2,), of.distance.positions, (of,), 8)(columns, [sensitive], zeros, 0).tolist() == [0] * 8
+    with pytest.raises(AnonlibError, match="does not keep what was asked"):
+        Halving(DOMAINS, (2,), of.distance.positions, (of,), 9)(columns, [sensitive], zeros, 0)
