@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.engine.failures import explained
+from anonlib.engine.relational import aggregate, one_row
 from anonlib.errors import AnonlibError
 from anonlib.keyed import Stream
 
@@ -30,16 +31,33 @@ Kernel = Callable[[list[Codes], Int64Array, int], dict[str, Any]]
 CELL = "cell"
 
 
+class TooMany(AnonlibError):
+    """More rows than the driver takes."""
+
+
 def code_columns(coded: DataFrame) -> list[str]:
     """q0, q1, ... in order."""
     return [name for name in coded.columns if name.startswith("q")]
+
+
+def one_in(coded: DataFrame, n: int, most: int) -> int:
+    """In how many slots the combinations of quasi-identifiers of n records fall by hash, so that one has about `most` of them.
+
+    What counts is how many combinations there are, not records: a billion records of ten thousand combinations need no slots. One pass
+    without a shuffle, and none where n is at most `most`.
+    """
+    if n <= most:
+        return 1
+    distinct = f"approx_count_distinct(xxhash64({', '.join(code_columns(coded))}))"
+    with explained("counting combinations of quasi-identifiers"):
+        return max(1, -(-int(one_row(aggregate(coded, [], {"d": distinct}))["d"]) // most))
 
 
 def combinations(coded: DataFrame, limit: int, one_in: int = 1) -> tuple[list[Codes], Int64Array]:
     """(code columns of the distinct combinations of quasi-identifiers, how many records have each).
 
     one_in : take only the combinations whose hash falls in one of so many slots. One shuffle of distinct combinations; at most `limit`
-    reach the driver, AnonlibError if there are more.
+    reach the driver, TooMany if there are more.
     """
     names = code_columns(coded)
     found = coded.groupBy(*names).agg(F.count(F.lit(1)).alias("records"))
@@ -132,7 +150,7 @@ def _bounded(frame: DataFrame, limit: int, what: str) -> pd.DataFrame:
     with explained(f"counting {what}"):
         table = frame.limit(limit + 1).toPandas()  # bounded by `limit`
     if len(table) > limit:
-        raise AnonlibError(f"there are more than {limit:,} {what}, which is too much for the driver")
+        raise TooMany(f"there are more than {limit:,} {what}, which is too much for the driver")
     return table
 
 

@@ -12,8 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonlib
+from anonlib.engine import cut_by_quasi_identifiers as cut
 from anonlib.errors import SpecError, Unsatisfiable
 from anonlib.hierarchy import parse_hierarchy
+from anonlib.methods.baselines import t_incognito
 from anonlib.privacy.class_requirements import enhanced_beta_likeness
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.t_closeness import GroundDistance, TCloseness
@@ -159,7 +161,7 @@ def test_full_domain_recoding_is_close_in_every_class(releases):
     assert releases["t_incognito"].manifest.solver.details["checked"] >= 1
 
 
-def test_what_cannot_be_kept_is_refused_with_what_can(spark, tmp_path):
+def test_what_cannot_be_kept_is_refused_with_what_can(spark, tmp_path, monkeypatch):
     pq.write_table(table(), tmp_path / "table.parquet")
     df = spark.read.parquet(str(tmp_path / "table.parquet"))
     common = {"quasi_identifiers": QI, "identifiers": ["score"], "sensitive": "illness"}
@@ -172,9 +174,19 @@ def test_what_cannot_be_kept_is_refused_with_what_can(spark, tmp_path):
         anonlib.mondrian(df, distinct_l=7, **common)
     with pytest.raises(Unsatisfiable, match="k: 601 records cannot share anything in a table of 600"):
         anonlib.mondrian(df, k=601, **common)
+    monkeypatch.setattr(t_incognito, "CELLS", 100)
+    with pytest.raises(Unsatisfiable, match=r"there are more than 100 combinations .*; give fewer or coarser"):
+        anonlib.t_incognito(df, t="0.5", **common)
     tree = parse_hierarchy("\n".join(f"{value},any" for value in ILL))
     with pytest.raises(SpecError, match="only t makes use of the hierarchy of 'illness'"):
         anonlib.mondrian(df, k=2, **{**common, "sensitive": {"name": "illness", "hierarchy": tree}})
+
+
+def test_combinations_are_sampled_by_how_many_there_are_not_by_how_many_records(spark):
+    coded = spark.range(20_000).selectExpr("id % 4000 AS q0", "id % 2 AS q1", "CAST(id % 3 AS INT) AS s0")
+    assert cut.one_in(coded, 20_000, 20_000) == 1
+    assert cut.one_in(coded, 20_000, 5_000) == 1
+    assert cut.one_in(coded, 20_000, 500) in (8, 9)  # 4,000 by an estimate that may be some per cent off
 
 
 @pytest.mark.parametrize(

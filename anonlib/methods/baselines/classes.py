@@ -84,8 +84,8 @@ def cells(coded: Coded, size: int | str, requirement: Requirement, say: Say) -> 
     m = coded.statistics.counts.m
     if size == "all" or coded.n < 2 * int(size):
         return with_columns(coded.frame, {cut.CELL: "0L"}), 1
-    one_in = -(-coded.n // COMBINATIONS)
     say("cutting the table by its quasi-identifiers")
+    one_in = cut.one_in(coded.frame, coded.n, COMBINATIONS)
     columns, records = cut.combinations(coded.frame, 2 * COMBINATIONS, one_in)
     smallest = max(int(size), coded.n * m // LEAF_CELLS)
     tree = kd_tree(columns, coded.domains, records, max(1, smallest // one_in))

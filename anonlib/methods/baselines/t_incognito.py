@@ -23,7 +23,7 @@ import numpy as np
 from anonlib.engine import cut_by_quasi_identifiers as cut
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.quasi_identifiers import box_schema
-from anonlib.errors import AnonlibError, Unsatisfiable
+from anonlib.errors import Unsatisfiable
 from anonlib.kernels.class_boxes import boxes_of_classes
 from anonlib.methods.baselines import classes
 from anonlib.methods.baselines.promises import Asked, Promise, promise
@@ -87,7 +87,7 @@ class _Lookup:
 def _combinations(coded: classes.Coded) -> Combinations:
     try:
         columns, values, records = cut.combinations_with_values(coded.frame, CELLS)
-    except AnonlibError as error:
+    except cut.TooMany as error:
         raise Unsatisfiable(
             f"full-domain recoding works on the driver, and {error}; give fewer or coarser quasi-identifiers, or use mondrian: "
             "{t: ..., k: ...}"
