@@ -32,6 +32,7 @@ def perturb(
 
     rho1, rho2   : a sensitive value with a share of at most rho1 (every value when None) is believed of a person with at most rho2;
                    as text, e.g. rho1="1/13", rho2="1/6"
+    delta        : the error bound that the manifest states fails with this chance at most
     partitioning : "small_domain", or "whole" for uniform perturbation; merging : "search" (when None) or "neighbours"
     output, key  : as for `bucketize`
 

@@ -122,6 +122,12 @@ class _SubTable:
         return float(1 / (len(self.values) - 1 + self.gamma))
 
 
+LEAST = Fraction(1, 10**100)
+"""Doubles cannot reconstruct from a gamma nearer to 1 than this, or above its inverse; no table is long enough to have one."""
+MOST = 1 << 62
+"""No sub-table has more records."""
+
+
 def _subtables(operators: OperatorFacts, records: MicrodataFacts) -> list[_SubTable] | None:
     """None when the operators are not such that anything could be computed from them."""
     held: dict[int | None, list[int]] = {}
@@ -138,7 +144,9 @@ def _subtables(operators: OperatorFacts, records: MicrodataFacts) -> list[_SubTa
         except AnonlibError:
             return None
         numbers: list[Any] = [line[name] for name in (SIZE, DOMAIN_SIZE, GAMMA, RETENTION)]
-        if number is None or None in numbers or not here or gamma <= 1 or any(c is None or c < 1 for c in counts):
+        if number is None or None in numbers or not here or any(c is None or c < 1 for c in counts):
+            return None
+        if not LEAST < gamma - 1 < 1 / LEAST or not 1 <= numbers[0] < MOST or sum(map(int, counts)) >= MOST:  # type: ignore[arg-type]
             return None
         observed = tuple(records.observed[i] for i in here)
         found.append(_SubTable(number, values, counts, observed, numbers[0], numbers[1], gamma, *numbers[2:]))  # type: ignore[arg-type]
@@ -175,7 +183,10 @@ def _operators(operators: OperatorFacts, subtables: Sequence[_SubTable] | None) 
     name, asked = "operators", "numbered sub-tables whose size, domain, gamma and retention agree"
     if subtables is None:
         return Check(
-            name, False, asked, "a sub-table without a number, a domain, counts of 1 or more, or a gamma above 1"
+            name,
+            False,
+            asked,
+            "a sub-table without a number, a size, a domain, counts of 1 or more, or a gamma above 1",
         )
     faults = []
     for t in subtables:

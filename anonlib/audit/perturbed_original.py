@@ -16,9 +16,10 @@ import numpy as np
 
 from anonlib.audit.original import determined_values, keyed, same_columns, same_distribution, same_records
 from anonlib.audit.perturbed_statistics import FALSE_ALARM, Cells, kept_as_often, plausible
-from anonlib.audit.perturbed_tables import Entry, text_of
+from anonlib.audit.perturbed_tables import Entry
 from anonlib.audit.published import fresh_salt
 from anonlib.audit.verdict import Check
+from anonlib.engine.compound import text_of
 from anonlib.engine.relational import DataFrame, aggregate, rows, with_columns
 from anonlib.engine.tables import types
 from anonlib.release.manifest import Manifest
@@ -39,9 +40,8 @@ def compare(
     if not checks[0].passed:
         return checks
     if len(sensitive) > 1:  # the manifest knows a combination by its text
-        original = with_columns(
-            original, {manifest.guarantee.sensitive: text_of({n: types(original)[n] for n in sensitive})}
-        )
+        text = text_of({n: types(original)[n] for n in sensitive})
+        original = with_columns(original, {manifest.guarantee.sensitive: text})
     return [
         *checks,
         same_records(microdata, manifest, original, names),

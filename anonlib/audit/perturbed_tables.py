@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from anonlib.audit.published import range_columns, ranges
 from anonlib.audit.verdict import Measured
 from anonlib.engine.checksum import combine, pieces, row_hash, sum_columns
-from anonlib.engine.compound import compound_text
+from anonlib.engine.compound import text_of
 from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select
 from anonlib.engine.small_table import small_table
-from anonlib.engine.statistics import value_text
 from anonlib.release.perturbed import (
     COUNTS,
     DOMAIN,
@@ -26,6 +25,7 @@ from anonlib.release.perturbed import (
     RETENTION,
     SIZE,
     SUBTABLE,
+    columns_of_value,
 )
 from anonlib.sql import quoted
 
@@ -79,11 +79,6 @@ def too_large(operators: DataFrame) -> str | None:
     return None
 
 
-def text_of(sensitive: Mapping[str, str]) -> str:
-    """SQL: the text of a sensitive value, of one column or of several {column: Spark type}, as the manifest writes it."""
-    return compound_text(sensitive) if len(sensitive) > 1 else value_text(*next(iter(sensitive.items())))
-
-
 def scan_operators(operators: DataFrame, sensitive: Mapping[str, str]) -> OperatorFacts:
     """Rows, checksum, lines and entries. Three jobs on a small table."""
     hashed = one_row(
@@ -93,8 +88,7 @@ def scan_operators(operators: DataFrame, sensitive: Mapping[str, str]) -> Operat
     plain = {name: name for name in (SUBTABLE, SIZE, DOMAIN_SIZE, GAMMA, GAMMA_EXACT, RETENTION)}
     lines = rows(select(operators, plain | lengths), MAX_SUBTABLES)
     held = select(operators, {SUBTABLE: SUBTABLE, "held": f"explode(arrays_zip({DOMAIN}, {COUNTS}))"})
-    whole = {next(iter(sensitive)): f"held.{DOMAIN}"}
-    parts = whole if len(sensitive) == 1 else {name: f"held.{DOMAIN}.{quoted(name)}" for name in sensitive}
+    parts = columns_of_value(f"held.{DOMAIN}", list(sensitive))
     apart = select(held, {SUBTABLE: SUBTABLE, "anonlib count": f"held.{COUNTS}", **parts})
     told = select(apart, {SUBTABLE: SUBTABLE, "value": text_of(sensitive), "n": quoted("anonlib count")})
     entries = tuple(Entry(r[SUBTABLE], r["value"], r["n"]) for r in rows(told, MAX_ENTRIES))

@@ -52,6 +52,11 @@ def compound_text(columns: Mapping[str, str]) -> str:
     return f"concat_ws({bar}, {', '.join(texts)})"
 
 
+def text_of(columns: Mapping[str, str]) -> str:
+    """SQL: the text of a sensitive value, of one column or of several {column: Spark type}, as the manifest writes it."""
+    return compound_text(columns) if len(columns) > 1 else value_text(*next(iter(columns.items())))
+
+
 def parts_of(text: str, columns: int) -> tuple[str | None, ...]:
     """The texts of a combination's columns, None for a null.
 

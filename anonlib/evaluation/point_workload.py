@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from anonlib.engine.compound import compound_text
+from anonlib.engine.compound import text_of
 from anonlib.engine.relational import DataFrame, aggregate, rows, select
 from anonlib.engine.run_kernel import partial_sums
 from anonlib.engine.statistics import value_text
@@ -24,7 +24,17 @@ from anonlib.queries.batch import Masks
 from anonlib.queries.crossed import CrossedBuckets, CrossedCounts, CrossedPerturbed, Domains
 from anonlib.queries.reconstruction import Operators
 from anonlib.release.bucketized import BUCKET_ID, COUNT, QIT, ST
-from anonlib.release.perturbed import COUNTS, DOMAIN, DOMAIN_SIZE, GAMMA_EXACT, MICRODATA, OPERATORS, SIZE, SUBTABLE
+from anonlib.release.perturbed import (
+    COUNTS,
+    DOMAIN,
+    DOMAIN_SIZE,
+    GAMMA_EXACT,
+    MICRODATA,
+    OPERATORS,
+    SIZE,
+    SUBTABLE,
+    columns_of_value,
+)
 from anonlib.sql import quoted
 
 DIMENSIONS = 3
@@ -66,13 +76,8 @@ def as_texts(frame: DataFrame, attributes: Sequence[str], sensitive: Sequence[st
 
 
 def _texts(frame: DataFrame, attributes: Sequence[str], sensitive: Sequence[str], called: str) -> dict[str, str]:
-    value = _value({name: types(frame)[name] for name in sensitive})
+    value = text_of({name: types(frame)[name] for name in sensitive})
     return {a: f"CAST({quoted(a)} AS STRING)" for a in attributes} | {called: value}
-
-
-def _value(kinds: Mapping[str, str]) -> str:
-    """SQL: the text of a sensitive value, of one column or of several {column: Spark type}."""
-    return compound_text(kinds) if len(kinds) > 1 else value_text(*next(iter(kinds.items())))
 
 
 def true_counts(texts: DataFrame, workload: Workload, records: int) -> Numbers:
@@ -134,10 +139,10 @@ def _domains(
 ) -> Domains:
     """The operators in the order of their numbers, with the entries of `values`, and of a missing value, which no query asks for."""
     own = {name: kinds[name] for name in sensitive}
-    entry = {next(iter(own)): f"held.{DOMAIN}"} if len(own) == 1 else {n: f"held.{DOMAIN}.{quoted(n)}" for n in own}
+    entry = columns_of_value(f"held.{DOMAIN}", sensitive)
     listed = select(operators, {SUBTABLE: SUBTABLE, "held": f"explode(arrays_zip({DOMAIN}, {COUNTS}))"})
     apart = select(listed, {SUBTABLE: SUBTABLE, "anonlib count": f"held.{COUNTS}", **entry})
-    pair = select(apart, {SUBTABLE: SUBTABLE, "pair": f"struct({_value(own)} AS v, `anonlib count` AS c)"})
+    pair = select(apart, {SUBTABLE: SUBTABLE, "pair": f"struct({text_of(own)} AS v, `anonlib count` AS c)"})
     held = aggregate(pair, [SUBTABLE], {"pairs": "collect_list(pair)"})
     line = select(operators, {SUBTABLE: SUBTABLE, "size": SIZE, "m": DOMAIN_SIZE, "gamma": GAMMA_EXACT})
     found = sorted(rows(line.join(held, SUBTABLE), MAX_SUBTABLES), key=lambda r: r[SUBTABLE])

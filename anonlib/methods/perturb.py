@@ -70,7 +70,7 @@ def choose_subtables(counts: SensitiveCounts, wanted: Perturb) -> PerturbChoice:
 
 def perturb(table: Microdata, wanted: Perturb, key: bytes, stage: Stage, say: Say) -> Draft:
     """Publish `table` under (rho1, rho2)-privacy. Tables are staged through `stage`; nothing is visible yet."""
-    table, statistics, choice = _counted_and_chosen(table, wanted, say)
+    table, column, statistics, choice = _counted_and_chosen(table, wanted, say)
     counts, subtables = statistics.counts, choice.partitioning.subtables
     sensitive = {name: types(table.frame)[name] for name in table.sensitive_columns}
     texts = _texts(counts, table)
@@ -105,7 +105,7 @@ def perturb(table: Microdata, wanted: Perturb, key: bytes, stage: Stage, say: Sa
         tables={MICRODATA: microdata, OPERATORS: operators},
         records=MICRODATA,
         roles=roles,
-        guarantee=_guarantee(table, wanted, choice),
+        guarantee=_guarantee(table, column, wanted, choice),
         rows=RowsPart(input=statistics.input_rows, published=counts.n, dropped=statistics.dropped),
         solver=_solver_part(choice),
         utility={
@@ -122,21 +122,21 @@ def perturb(table: Microdata, wanted: Perturb, key: bytes, stage: Stage, say: Sa
 
 def explain(table: Microdata, wanted: Perturb, say: Say) -> Explanation:
     """What `perturb` would choose: one scan for the counts, then the driver alone."""
-    table, _, choice = _counted_and_chosen(table, wanted, say)
+    table, _, _, choice = _counted_and_chosen(table, wanted, say)
     return explained_subtables(_words(table, wanted, choice), choice)
 
 
 def _counted_and_chosen(
     table: Microdata, wanted: Perturb, say: Say
-) -> tuple[Microdata, SensitiveStatistics, PerturbChoice]:
-    """The table with its sensitive value in one column, what pass 1 found, and the sub-tables."""
+) -> tuple[Microdata, str, SensitiveStatistics, PerturbChoice]:
+    """The table with its sensitive value in one column, that column, what pass 1 found, and the sub-tables."""
     table, column = compound.with_compound(table)
     say("counting the sensitive values (first pass)")
     statistics = sensitive_statistics(table.frame, column, table.keep, table.refuse, table.sensitive_columns)
     say(f"choosing sub-tables for {statistics.counts.n:,} records and {statistics.counts.m:,} sensitive values")
     choice = choose_subtables(statistics.counts, wanted)
     say(_summary(choice))
-    return table, statistics, choice
+    return table, column, statistics, choice
 
 
 def _texts(counts: SensitiveCounts, table: Microdata) -> list[tuple[str | None, ...]]:
@@ -269,7 +269,7 @@ def _solver_part(choice: PerturbChoice) -> SolverPart:
     )
 
 
-def _guarantee(table: Microdata, wanted: Perturb, choice: PerturbChoice) -> GuaranteePart:
+def _guarantee(table: Microdata, column: str, wanted: Perturb, choice: PerturbChoice) -> GuaranteePart:
     counts, found = choice.counts, types(table.frame)
     sensitive = {name: found[name] for name in table.sensitive_columns}
     # without a rho1 every value is protected: the largest share is the rho1 that says so
@@ -277,7 +277,7 @@ def _guarantee(table: Microdata, wanted: Perturb, choice: PerturbChoice) -> Guar
     return GuaranteePart(
         model="(rho1, rho2)-privacy",
         words=_words(table, wanted, choice),
-        sensitive=compound.name(table.sensitive_columns),
+        sensitive=column,
         sensitive_type=operator_types(sensitive)[DOMAIN].removeprefix("array<").removesuffix(">"),
         values=[
             ValuePart(

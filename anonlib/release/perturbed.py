@@ -21,9 +21,10 @@ struct of their values, of the columns' names and types, in the manifest's order
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from anonlib.release.manifest import Manifest
+from anonlib.sql import quoted
 
 MICRODATA = "microdata"
 OPERATORS = "operators"
@@ -58,3 +59,8 @@ def operator_types(sensitive: Mapping[str, str]) -> dict[str, str]:
 def sensitive_columns(manifest: Manifest) -> tuple[str, ...]:
     """The sensitive column of `microdata/`, or the parts of a compound one, by the roles that the manifest states."""
     return tuple(c.name for c in manifest.tables[MICRODATA].columns if c.role == "sensitive")
+
+
+def columns_of_value(value: str, sensitive: Sequence[str]) -> dict[str, str]:
+    """{sensitive column: SQL} of the SQL `value`, an element of a domain: the value itself or, of several columns, a struct of them."""
+    return {sensitive[0]: value} if len(sensitive) == 1 else {name: f"{value}.{quoted(name)}" for name in sensitive}

@@ -23,6 +23,7 @@ from anonlib.release.perturbed import (
     OPERATORS,
     SIZE,
     SUBTABLE,
+    columns_of_value,
     sensitive_columns,
 )
 from anonlib.sql import quoted
@@ -108,7 +109,7 @@ def distribution(
     )
     sums = {name: f"sum({name})" for name in ("raw", "variance", "low", "high")}
     total = aggregate(of_observed.union(of_matching), ["g", "v"], sums)
-    shown = {name: f"g.{quoted(name)}" for name in groups} | _columns_of_value("v", sensitive)
+    shown = {name: f"g.{quoted(name)}" for name in groups} | columns_of_value("v", sensitive)
     return select(total, shown | counting.distribution_columns())
 
 
@@ -121,17 +122,12 @@ def _domains(operators: DataFrame, sensitive: Sequence[str]) -> DataFrame:
     )
     entry = quoted(_TRUE_COUNT)
     kept = {SUBTABLE: SUBTABLE, _OPERATOR: quoted(_OPERATOR), _TRUE_COUNT: f"{entry}.{COUNTS}"}
-    return select(listed, _columns_of_value(f"{entry}.{DOMAIN}", sensitive) | kept)
+    return select(listed, columns_of_value(f"{entry}.{DOMAIN}", sensitive) | kept)
 
 
 def _value(sensitive: Sequence[str]) -> str:
-    """SQL: a record's sensitive value as a domain holds it: itself, or a struct of the parts of a compound one."""
+    """SQL: a record's sensitive value as a domain holds it: itself, or a struct of the parts of a compound one. See `columns_of_value`."""
     return quoted(sensitive[0]) if len(sensitive) == 1 else f"struct({', '.join(map(quoted, sensitive))})"
-
-
-def _columns_of_value(value: str, sensitive: Sequence[str]) -> dict[str, str]:
-    """The way back: {sensitive column: SQL} of the SQL `value`."""
-    return {sensitive[0]: value} if len(sensitive) == 1 else {name: f"{value}.{quoted(name)}" for name in sensitive}
 
 
 def _groups(by: Sequence[str], columns: Mapping[str, str], sensitive: Sequence[str]) -> list[str]:
