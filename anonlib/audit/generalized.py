@@ -25,6 +25,7 @@ from anonlib.audit.verdict import Check, Verdict
 from anonlib.engine.relational import DataFrame, aggregate, rows, select
 from anonlib.engine.statistics import value_text
 from anonlib.errors import AnonlibError
+from anonlib.hierarchy import hierarchy_of
 from anonlib.release import generalized
 from anonlib.release.generalized import MATCHES, MICRODATA
 from anonlib.release.manifest import GuaranteePart, Manifest
@@ -161,6 +162,8 @@ def _readable(part: GuaranteePart, classes: bool) -> Check:
 def _distance(part: GuaranteePart) -> Distance | None:
     if "t" not in part.asked:
         return None
+    if part.hierarchy:
+        hierarchy_of(part.hierarchy)  # raises where these rows are no tree
     values, counts = [v.value for v in part.values], [v.count for v in part.values]
     return distance_of(part.distance, values, counts, part.sensitive_type, part.hierarchy)
 

@@ -11,6 +11,7 @@ Cost: the original is read once for each kind of domain, once for its distributi
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,7 @@ from anonlib.engine.checksum import row_hash
 from anonlib.engine.quasi_identifiers import categories, encode, numeric_bounds
 from anonlib.engine.relational import DataFrame, aggregate, rows, select, with_columns
 from anonlib.engine.run_kernel import partial_sums
-from anonlib.queries.box_members import MemberCounts, Side, sides
+from anonlib.queries.box_members import MemberCounts, sides
 from anonlib.queries.boxes import Attribute, BoxReader, Intervals
 from anonlib.release import generalized
 from anonlib.release.generalized import EC_ID
@@ -120,39 +121,32 @@ def _enough_in_each_box(microdata: DataFrame, manifest: Manifest, original: Data
     coded = select(microdata, generalized.boxes(microdata, manifest))
     box = [name for name in coded.columns if name.startswith("q")]
     ids = aggregate(coded, [EC_ID], {"h": f"min(xxhash64({salt}L, {EC_ID}))"}).orderBy("h", EC_ID).limit(sampled)
-    cells = aggregate(
-        coded.join(ids.select(EC_ID), EC_ID),
-        [EC_ID, "s0"],
-        {"c": "count(1)", **{b: f"min_by({b}, {EC_ID})" for b in box}},
-    )
-    found = rows(cells, n)
-    counts = partial_sums(_coded(manifest, original), _members(found, manifest), len(found)) if found else np.zeros(0)
-    short = [i for i, row in enumerate(found) if counts[i] < row["c"]]
-    number = len({row[EC_ID] for row in found})
-    what = "all" if number < sampled else f"{number:,} sampled"
-    worst = found[short[0]] if short else None
+    one_box = {name: f"first({name})" for name in box}
+    cells = aggregate(coded.join(ids.select(EC_ID), EC_ID), [EC_ID, "s0"], {"c": "count(1)", **one_box})
+    found = rows(aggregate(cells, [EC_ID], {"cells": "collect_list(struct(s0, c))", **one_box}), sampled)
+    asked = [(row[EC_ID], cell["s0"], cell["c"]) for row in found for cell in row["cells"]]
+    counts = partial_sums(_coded(manifest, original), _members(found, manifest), len(asked)) if found else np.zeros(0)
+    short = [i for i, (_, _, c) in enumerate(asked) if counts[i] < c]
+    what = "all" if len(found) < sampled else f"{len(found):,} sampled"
+    worst = asked[short[0]] if short else None
     return Check(
         name="original: records in each class's box",
         passed=not short,
         asked="at least as many originals in a box, by sensitive value, as its class publishes",
         achieved=f"{len(short):,} too few ({what} classes)",
-        evidence=f"class {worst[EC_ID]}: {worst['c']} of {worst['s0']!r}, the original has {int(counts[short[0]])} in its box"
+        evidence=f"class {worst[0]}: {worst[2]} of {worst[1]!r}, the original has {int(counts[short[0]])} in its box"
         if worst is not None
         else None,
     )
 
 
 def _members(found: Sequence[dict[str, Any]], manifest: Manifest) -> MemberCounts:
-    """A count for each of the rows `found`: how many records lie in the row's class and have its sensitive value."""
+    """A count for each of the `cells` of the classes `found`, in order: records in the class's box that have the cell's value."""
     code = {value.value: i for i, value in enumerate(manifest.guarantee.values)}
     domains = generalized.quasi_identifiers(manifest).domains
-    boxes: dict[Any, tuple[Side, ...]] = {}
-    cells: dict[Any, list[tuple[int, int | None]]] = {}
-    for at, row in enumerate(found):
-        cells.setdefault(row[EC_ID], []).append((at, code.get(row["s0"], -1)))
-        if row[EC_ID] not in boxes:
-            boxes[row[EC_ID]] = sides(row, domains)
-    return MemberCounts(tuple(boxes.values()), tuple(tuple(cells[ec]) for ec in boxes), len(found))
+    place = itertools.count()
+    cells = tuple(tuple((next(place), code.get(cell["s0"], -1)) for cell in row["cells"]) for row in found)
+    return MemberCounts(tuple(sides(row, domains) for row in found), cells, next(place))
 
 
 def _each_in_some_box(microdata: DataFrame, manifest: Manifest, original: DataFrame) -> Check:

@@ -18,7 +18,10 @@ from anonlib.release.manifest import GuaranteePart, Manifest
 
 OF_CLASSES = ("k", "distinct_l", "frequency_l", "beta", "enhanced_beta", "t")
 OF_MATCHES = ("l", "beta")
-_NAMES = {"k": ("k",), "l": ("l", "distinct_l", "frequency_l"), "beta": ("beta", "enhanced_beta"), "t": ("t",)}
+_NAMES = {name: (name,) for name in OF_CLASSES} | {
+    "l": ("l", "distinct_l", "frequency_l"),
+    "beta": ("beta", "enhanced_beta"),
+}
 """Parameter of a method -> the promises that may stand for it."""
 
 
@@ -56,7 +59,7 @@ def follow_from_parameters(manifest: Manifest, part: GuaranteePart) -> Check:
             continue
         wanted = exact(parameters[parameter])
         stated = [exact(part.asked[name]) for name in names if name in part.asked]
-        if not stated and parameter != "k" and part is manifest.guarantee:
+        if not stated and part is manifest.guarantee:
             faults.append(f"the method was asked for {parameter} = {text(wanted)}, the guarantee says nothing of it")
         faults += [
             f"{parameter}: asked {text(wanted)}, promised {text(number)}" for number in stated if number != wanted

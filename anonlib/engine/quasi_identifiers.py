@@ -29,6 +29,7 @@ categorical; `mixed` one shuffle of what is published.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -101,8 +102,9 @@ def domain_statistics(table: Microdata) -> QuasiIdentifiers:
     Two jobs at most, which read different columns: one aggregate for the numeric ones (no shuffle of rows), one grouping of
     (attribute, value) for the categorical ones (one shuffle of distinct values; rows x attributes are hashed).
 
-    Raises SpecError: a numeric column with a missing, an infinite or no value, or more than 18 digits; a categorical one with more than
-    `MAX_CATEGORIES` values, or a value (or missing value) that is no leaf of its hierarchy; each names the column.
+    Raises SpecError: a numeric column with a missing, an infinite or no value, an infinite span, or more than 18 digits; a
+    categorical one with more than `MAX_CATEGORIES` values, or a value (or missing value) that is no leaf of its
+    hierarchy; each names the column.
     """
     kinds = types(table.frame)
     numeric, categorical = [], []
@@ -237,6 +239,10 @@ def numeric_bounds(frame: DataFrame, names: Sequence[str], kinds: Mapping[str, s
         if kinds[name] in FLOATING and not np.isfinite([row[f"low{i}"], row[f"high{i}"]]).all():
             raise SpecError(
                 f"column {name!r} holds an infinite value, which no interval can bound; mend it in the input"
+            )
+        if kinds[name] in FLOATING and not math.isfinite(row[f"high{i}"] - row[f"low{i}"]):
+            raise SpecError(
+                f"column {name!r} reaches from {row[f'low{i}']} to {row[f'high{i}']}, further than a double can tell; mend it in the input"
             )
         found[name] = (row[f"low{i}"], row[f"high{i}"])
     return found

@@ -31,8 +31,8 @@ What the audit holds a release to is `guarantee.asked`, numbers as exact text (a
                     beta            psi_i <= (1 + beta) phi_i
 
 p_i, phi_i are shares of the whole table: `ValuePart.count` counts all records after the missing-value policy, the suppressed ones
-too; dummies are counted nowhere but in `rows.dummy`. Where the method's parameters hold k, l, beta or t, `asked` must say the same.
-`solver.unit` "classes" with a non-empty `setting` states how many classes there are of each size.
+too; dummies are counted nowhere but in `rows.dummy`. Where the method's parameters hold one of these numbers, or l,
+`asked` must say the same. `solver.unit` "classes" with a non-empty `setting` states how many classes there are of each size.
 
 A heterogeneous method stages `evidence={MATCHES: frame}` besides, one row per published record, dummies and all:
 
@@ -51,7 +51,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anonlib.domains import CategoricalDomain, NumericDomain
-from anonlib.engine.numeric_codes import code_of, code_type
+from anonlib.engine.numeric_codes import check_coded, code_of, code_type
 from anonlib.engine.quasi_identifiers import QuasiIdentifier, QuasiIdentifiers
 from anonlib.engine.relational import DataFrame
 from anonlib.engine.statistics import value_text
@@ -131,7 +131,8 @@ def parts(quasi_identifiers: QuasiIdentifiers) -> tuple[QuasiIdentifierPart, ...
 
 
 def quasi_identifiers(manifest: Manifest) -> QuasiIdentifiers:
-    """The inverse of `parts`: the quasi-identifiers of a release, from its manifest. Raises SpecError for a hierarchy that is none."""
+    """The inverse of `parts`: the quasi-identifiers of a release, from its manifest. Raises SpecError for a hierarchy that is
+    none, or a numeric one of a type without codes."""
     return QuasiIdentifiers(tuple(_column(part) for part in manifest.quasi_identifiers))
 
 
@@ -184,6 +185,7 @@ def sensitive_columns(manifest: Manifest) -> list[str]:
 
 def _column(part: QuasiIdentifierPart) -> QuasiIdentifier:
     if part.kind == "numeric":
+        check_coded(part.name, part.type)
         low, high = domain_ends(part)
         return QuasiIdentifier(part.name, part.type, NumericDomain(part.name, float(low), float(high)), low, high)
     if part.hierarchy:

@@ -12,6 +12,9 @@ import pytest
 
 from anonlib.audit import generalized_evidence as evidence
 from anonlib.audit import generalized_promises as promises
+from anonlib.errors import SpecError
+from anonlib.release import generalized
+from anonlib.release.manifest import MethodPart
 from tests import planted_generalized as planted
 
 pytestmark = pytest.mark.spark
@@ -118,6 +121,12 @@ def test_a_manifest_that_says_other_things(spark, honest):
     assert failures(stating(honest, guarantee=unknown).audited(spark)) == {"guarantee for illness"}
     lost = guarantee.model_copy(update={"distance": "round"})
     assert failures(stating(honest, guarantee=lost).audited(spark)) == {"guarantee for illness"}
+    for rows in (
+        [["asthma", "x", "any"], ["cold", "any"], ["flu", "any"]],
+        [["asthma", "x"], ["cold", "y"], ["flu", "y"]],
+    ):
+        torn = guarantee.model_copy(update={"distance": "hierarchical", "hierarchy": rows})
+        assert failures(stating(honest, guarantee=torn).audited(spark)) == {"guarantee for illness"}
     less = guarantee.values[1].model_copy(update={"count": guarantee.values[1].count - 1})
     moved = guarantee.model_copy(update={"values": [count, less, *guarantee.values[2:]]})
     wide = [planted.PARTS[0].model_copy(update={"high": "670"}), *planted.PARTS[1:]]
@@ -128,6 +137,18 @@ def test_a_manifest_that_says_other_things(spark, honest):
         honest, quasi_identifiers=[planted.PARTS[0].model_copy(update={"name": "aged"}), *planted.PARTS[1:]]
     )
     assert failures(named.audited(spark)) == {"columns"}
+    worded = [planted.PARTS[0].model_copy(update={"type": "string"}), *planted.PARTS[1:]]
+    with pytest.raises(SpecError, match="'age' is of type string"):
+        generalized.quasi_identifiers(stating(honest, quasi_identifiers=worded).manifest)
+
+
+def test_more_cells_than_records(spark):
+    """Every class has each value once, and a record more stands in a class of its own: a verdict, not an error."""
+    release = planted.classes(3)
+    added = replace(release, rows=[*release.rows, (*release.rows[0][:-1], 99)])
+    found = {check.name: check for check in added.audited(spark, staged=True).checks}
+    assert not found["published rows"].passed
+    assert found["original: records in each class's box"].achieved == "0 too few (all classes)"
 
 
 def test_promises_stand_for_the_parameters(honest):
@@ -138,6 +159,13 @@ def test_promises_stand_for_the_parameters(honest):
         changed = guarantee.model_copy(update={"asked": asked})
         said = manifest.model_copy(update={"guarantee": changed})
         assert not promises.follow_from_parameters(said, changed).passed, asked
+    # under the names that Mondrian's parameters have
+    named = manifest.model_copy(update={"method": MethodPart(name="mondrian", parameters=dict(guarantee.asked))})
+    assert promises.follow_from_parameters(named, guarantee).passed
+    for left_out in ("k", "distinct_l", "frequency_l", "enhanced_beta", "t"):
+        fewer = guarantee.model_copy(update={"asked": {n: v for n, v in guarantee.asked.items() if n != left_out}})
+        said = named.model_copy(update={"guarantee": fewer})
+        assert not promises.follow_from_parameters(said, fewer).passed, left_out
 
 
 def test_promises_are_kept_or_not_to_the_last_record():

@@ -129,6 +129,9 @@ def test_what_cannot_be_generalized_is_refused_by_name(spark, tmp_path):
         )
     with pytest.raises(SpecError, match=r"column 'weight' holds an infinite value"):
         domain_statistics(table_of(frame.selectExpr("double('-Infinity') AS weight", "sa"), ["weight"]))
+    ends = spark.createDataFrame([(-1e308, "x"), (1e308, "x")], "weight double, sa string")
+    with pytest.raises(SpecError, match=r"column 'weight' reaches from -1e\+308 to 1e\+308, further"):
+        domain_statistics(table_of(ends, ["weight"]))
     with pytest.raises(SpecError, match=r"column 'n' is of type decimal\(20,1\).*18 digits"):
         domain_statistics(table_of(frame.selectExpr("CAST(1 AS DECIMAL(20,1)) AS n", "sa"), ["n"]))
     with pytest.raises(SpecError, match="the table is empty"):
