@@ -35,7 +35,14 @@ for conf, path in zip(pairs[::2], pairs[1::2]):
     }
 print(json.dumps(found))
 """
-METHODS = {"bucketize": bucketize(l=3), "perturb": {"perturb": {"rho2": "1/4"}}}
+METHODS = {
+    "bucketize": bucketize(l=3),
+    "perturb": {"perturb": {"rho2": "1/4"}},
+    "sabre": {"sabre": {"t": "0.3", "k": 4, "partition_size": 300}},
+    "sabre-ak": {"sabre": {"t": "0.3", "k": 4, "neighbours": "approximate", "partition_size": 300}},
+    "heterogeneous": {"heterogeneous": {"l": 3}},
+}
+PUBLISHES_OTHER = ("bucketize", "perturb")
 
 
 @pytest.fixture
@@ -57,9 +64,12 @@ def test_connect_and_classic_publish_the_same_rows(door):
     source = door.input(people(1200), files=4)
     classic, pairs = {}, []
     for name, method in METHODS.items():
-        classic[name] = door.run(source, f"classic-{name}", method=method).published()
+        columns = door.spec(source)["columns"]
+        if name not in PUBLISHES_OTHER:
+            columns["identifiers"] = columns.pop("other")
+        classic[name] = door.run(source, f"classic-{name}", method=method, columns=columns).published()
         conf, output = door.home / f"connect-{name}.yaml", door.home / f"connect-{name}"
-        spec = door.spec(source, method=method) | {"output": {"path": str(output)}}
+        spec = door.spec(source, method=method, columns=columns) | {"output": {"path": str(output)}}
         conf.write_text(yaml.safe_dump(spec), encoding="utf-8")
         pairs += [str(conf), str(output)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "RELEASE_KEY": KEY, "PYSPARK_PYTHON": sys.executable}

@@ -146,13 +146,27 @@ def test_the_readmes_python_runs_and_gives_what_it_draws(spark, capsys) -> None:
 
     release.tables["qit"].createOrReplaceTempView("qit")
     release.tables["st"].createOrReplaceTempView("st")
-    query, _, on_boxes = [block.values[0] for block in blocks("sql")]
+    query, on_operators, on_boxes = [block.values[0] for block in blocks("sql")]
     estimate = spark.sql(query).collect()[0]["estimate"]
     held = {row["bucket_id"]: row["count"] for row in release.tables["st"].where("disease = 'flu'").collect()}
     young = [row["bucket_id"] for row in release.tables["qit"].where("age BETWEEN 30 AND 40").collect()]
     assert len(young) == 2
     by_hand = sum(held.get(bucket, 0) / rows_of[bucket] for bucket in young)
     assert float(estimate or 0) == pytest.approx(by_hand)
+
+    # with gamma = 4 over three values and 3 over two, half of the records keep theirs and 1/6 or 1/4 get each value by chance: of six
+    # records with two flus two show it, of four with two flus two; sub-table 2 never had it
+    shown = [(35, "flu", 0)] * 2 + [(40, "HIV", 0)] * 3 + [(30, "cold", 0), (41, "flu", 0), (35, "cold", 2)]
+    shown += [(31, "flu", 1), (38, "cold", 1), (39, "cold", 1), (32, "flu", 1), (29, "flu", 1)]
+    spark.createDataFrame(shown, "age int, disease string, subtable int").createOrReplaceTempView("microdata")
+    operators = [
+        (0, ["HIV", "cold", "flu"], 3, 4.0, 0.5),
+        (1, ["cold", "flu"], 2, 3.0, 0.5),
+        (2, ["cold"], 1, 1.0, 1.0),
+    ]
+    layout = "subtable int, domain array<string>, domain_size int, gamma double, retention double"
+    spark.createDataFrame(operators, layout).createOrReplaceTempView("operators")
+    assert float(spark.sql(on_operators).collect()[0]["estimate"]) == pytest.approx(4)
 
     boxes = [(20, 29, "flu"), (25, 34, "flu"), (30, 40, "flu"), (35, 44, "HIV"), (40, 40, "flu"), (20, 59, "flu")]
     spark.createDataFrame(boxes, "age_min int, age_max int, disease string").createOrReplaceTempView("microdata")
