@@ -29,10 +29,11 @@ def _lines(path: str) -> list[str]:
 
 
 class PeakMemory:
-    """Samples the resident memory of this process and of its child JVM, twice a second, while the block runs."""
+    """Samples the resident memory, MB, of this process (`python`), of its child JVM (`jvm`) and of the largest Python process that the JVM
+    runs tasks in (`task`), twice a second, while the block runs."""
 
     def __enter__(self) -> PeakMemory:
-        self.python = self.jvm = 0.0
+        self.python = self.jvm = self.task = 0.0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
         self._thread.start()
@@ -48,6 +49,7 @@ class PeakMemory:
             for child in _children(os.getpid()):
                 if "java" in _name(child):
                     self.jvm = max(self.jvm, _resident(child))
+                    self.task = max([self.task, *map(_resident, _descendants(child))])
 
 
 def _resident(pid: int) -> float:
@@ -59,6 +61,11 @@ def _resident(pid: int) -> float:
 
 def _name(pid: int) -> str:
     return "".join(_lines(f"/proc/{pid}/comm"))
+
+
+def _descendants(pid: int) -> list[int]:
+    children = _children(pid)
+    return children + [below for child in children for below in _descendants(child)]
 
 
 def _children(pid: int) -> list[int]:

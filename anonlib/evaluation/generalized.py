@@ -62,7 +62,7 @@ def evaluate(
 
     Raises SpecError for a column that the original lacks, and AnonlibError when its values are not those of the release.
     """
-    prepared = _Prepared.of(tables[MICRODATA], manifest, original)
+    prepared = Prepared.of(tables[MICRODATA], manifest, original)
     part = manifest.guarantee
     workload = range_workload(
         prepared.quasi_identifiers, part.sensitive, prepared.values, queries, selectivity, seed, dimensions
@@ -86,7 +86,7 @@ def evaluate(
 
 
 @dataclass(frozen=True)
-class _Prepared:
+class Prepared:
     """A release and its original in the form the kernels read.
 
     boxes  : one row per class, or per record without classes: qI_lo, qI_hi, qI_set, codes, counts (of sensitive values), ec_id if any
@@ -101,7 +101,7 @@ class _Prepared:
     microdata: DataFrame
 
     @staticmethod
-    def of(microdata: DataFrame, manifest: Manifest, original: DataFrame) -> _Prepared:
+    def of(microdata: DataFrame, manifest: Manifest, original: DataFrame) -> Prepared:
         part = manifest.guarantee
         wanted = [*(p.name for p in manifest.quasi_identifiers), part.sensitive]
         absent = [name for name in wanted if name not in original.columns]
@@ -113,7 +113,7 @@ class _Prepared:
         quasi_identifiers, values = generalized.quasi_identifiers(manifest), ordered_values(part)
         tasks = _tasks(manifest.rows.published)
         points = encode(original, quasi_identifiers, {part.sensitive: values}).repartition(tasks)
-        return _Prepared(
+        return Prepared(
             manifest,
             quasi_identifiers,
             values,
@@ -155,19 +155,19 @@ def _boxes(microdata: DataFrame, manifest: Manifest, values: Sequence[str | None
     return select(classes, kept | {"codes": "pairs.code", "counts": "pairs.c"})
 
 
-def true_counts(prepared: _Prepared, workload: RangeWorkload) -> Numbers:
+def true_counts(prepared: Prepared, workload: RangeWorkload) -> Numbers:
     """(Q,) how many records of the original meet each query. One job."""
     kernel = PointCounts(workload.batch(), len(prepared.values))
     return np.rint(partial_sums(prepared.points, kernel, len(workload.queries)))
 
 
-def estimates(prepared: _Prepared, workload: RangeWorkload) -> Numbers:
+def estimates(prepared: Prepared, workload: RangeWorkload) -> Numbers:
     """(Q,) the release's estimate of each query; dummies and suppressed records are allowed for on average. One job."""
     kernel = BoxEstimates(prepared.reader, workload.batch())
     return partial_sums(prepared.boxes, kernel, len(workload.queries)) * generalized.records_per_row(prepared.manifest)
 
 
-def losses(prepared: _Prepared) -> dict[str, float]:
+def losses(prepared: Prepared) -> dict[str, float]:
     """GCP and AIL, over all and by attribute; with classes their number and discernibility."""
     names = [column.name for column in prepared.quasi_identifiers.columns]
     kernel = _Losses(prepared.reader)
@@ -213,13 +213,13 @@ class _Losses:
         return total
 
 
-def cube_of(prepared: _Prepared, level: int) -> Cube:
+def cube_of(prepared: Prepared, level: int) -> Cube:
     """The group-bys over `level` attributes and the sensitive one."""
     cells = [Cells.of(c.domain, None if c.low is None else (c.low, c.high)) for c in prepared.quasi_identifiers.columns]
     return Cube(tuple(cells), level, len(prepared.values))
 
 
-def cube_divergence(prepared: _Prepared, level: int = CUBE_LEVEL) -> float:
+def cube_divergence(prepared: Prepared, level: int = CUBE_LEVEL) -> float:
     """KL divergence of the release's group-by cells from the original's, in nats, averaged over the group-bys of a level. Two jobs.
 
     The cells of a group-by are those of its attributes with each sensitive value. Raises SpecError when there are too many.
@@ -234,7 +234,7 @@ def cube_divergence(prepared: _Prepared, level: int = CUBE_LEVEL) -> float:
     return float(np.mean([divergence(a, b) for a, b in zip(actual, estimated, strict=True)]))
 
 
-def attack(prepared: _Prepared, seed: int = 0) -> dict[str, dict[str, float]]:
+def attack(prepared: Prepared, seed: int = 0) -> dict[str, dict[str, float]]:
     """{attack: {accuracy, prior, guarantee, ...}} on a published table, measured on the original."""
     counts = [value.count for value in prepared.manifest.guarantee.values]
     prior, promised = max(counts) / sum(counts), confidence(prepared.manifest.guarantee)
@@ -269,7 +269,7 @@ def confidence(part: GuaranteePart) -> float | None:
     return min(1.0, float(min(bounds))) if bounds else None
 
 
-def class_members(prepared: _Prepared, seed: int) -> tuple[Any, Any, Any] | None:
+def class_members(prepared: Prepared, seed: int) -> tuple[Any, Any, Any] | None:
     """(class, points on axes of length 1, sensitive code) of the records in sampled classes whose boxes hold no other records.
 
     Where boxes overlap, nobody can tell from the release who is in a class; such classes are passed over. None when none is left.

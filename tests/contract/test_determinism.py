@@ -125,13 +125,14 @@ from pathlib import Path
 
 import anonlib
 from anonlib.engine.session import session
-from anonlib.methods import bucketize, perturb
+from anonlib.methods import bucketize, heterogeneous, perturb, sabre
 
 source, output, marks, master, speculate = sys.argv[1:]
 spark = session(master=master, settings={
     "spark.sql.files.maxPartitionBytes": "64m", "spark.sql.files.openCostInBytes": "64m",
     "spark.speculation": speculate, "spark.speculation.quantile": "0.4", "spark.speculation.multiplier": "1.2",
     "spark.speculation.minTaskRuntime": "200ms", "spark.driver.memory": "1g", "spark.executor.memory": "1g",
+    "spark.sql.shuffle.partitions": "4", "spark.sql.adaptive.coalescePartitions.enabled": "false",
 })
 
 
@@ -139,7 +140,7 @@ def troubled(right, marks, speculates):
     class Trouble(right):
         # the first attempt of every odd partition fails after its first batch, or dawdles so that it is run twice
 
-        def __call__(self, code, rank):
+        def __call__(self, *given):
             import time
             from pathlib import Path
             from pyspark import TaskContext
@@ -153,22 +154,30 @@ def troubled(right, marks, speculates):
                     time.sleep(20)
                 else:
                     raise RuntimeError("a planted failure of the first attempt")
-            return right.__call__(self, code, rank)
+            return right.__call__(self, *given)
 
     return Trouble
 
 
 bucketize.RoundRobin = troubled(bucketize.RoundRobin, marks + "/bucketize", speculate == "true")
 perturb.Kernel = troubled(perturb.Kernel, marks + "/perturb", speculate == "true")
+heterogeneous.Matching = troubled(heterogeneous.Matching, marks + "/heterogeneous", speculate == "true")
+sabre._Boxes = troubled(sabre._Boxes, marks + "/sabre", speculate == "true")
 given = {"quasi_identifiers": ["age", "country"], "sensitive": "illness", "other": ["note"], "key": "env:RELEASE_KEY"}
 frame = spark.read.parquet(source)
 releases = [
     anonlib.bucketize(frame, privacy={"l": 3}, solver="two_size", max_bucket_size=20, output=output, **given),
-    anonlib.perturb(frame, rho2="1/4", output=output + "-perturbed", **given),
+    anonlib.perturb(frame, rho2="1/4", output=output + "-perturb", **given),
+]
+given["identifiers"] = given.pop("other")
+given["quasi_identifiers"] = [{"name": "age", "type": "numeric"}, "country"]
+releases += [
+    anonlib.heterogeneous(frame, l=3, partition_size=100, output=output + "-heterogeneous", **given),
+    anonlib.sabre(frame, t="0.4", k=3, partition_size=100, output=output + "-sabre", **given),
 ]
 print(json.dumps({
     "passed": all(release.audit.passed for release in releases),
-    "attempts": [sorted(os.listdir(marks + "/" + name)) for name in ("bucketize", "perturb")],
+    "attempts": {name: sorted(os.listdir(marks + "/" + name)) for name in sorted(os.listdir(marks))},
 }))
 spark.stop()
 '''  # fmt: skip
@@ -199,22 +208,47 @@ def one_file_each(door):
 
 @pytest.mark.usefixtures("one_file_each")
 def test_a_task_that_fails_and_is_retried(door, source):
-    first = door.run(source, "first").published()
-    assert first.manifest.splits.partitions == 4
-    perturbed = door.run(source, "first-perturbed", method={"perturb": {"rho2": "1/4"}}).published()
+    first = published_by_all(door, source)
+    assert first["bucketize"].manifest.splits.partitions == 4
     attempts = in_a_session_of_its_own(door, source, "local[2,4]")
-    assert attempts == [["0-0", "1-0", "1-1", "2-0", "3-0", "3-1"]] * 2
-    for one, name in ((first, "second"), (perturbed, "second-perturbed")):
-        same(door.spark, one, Outcome(0, "", "", door.home / name).published())
+    four = ["0-0", "1-0", "1-1", "2-0", "3-0", "3-1"]
+    assert attempts["bucketize"] == attempts["perturb"] == four
+    for name in BY_PARTITIONS:  # which partitions hold any cells is a matter of hashes
+        assert {"1-1", "3-1"} & set(attempts[name])
+        assert set(attempts[name]) <= set(four)
+    the_same_again(door, first)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("one_file_each")
 def test_a_task_that_is_run_twice_by_speculation(door, source):
     """Local sessions do not speculate: two executors with a core each."""
-    first = door.run(source, "first").published()
+    first = published_by_all(door, source)
     attempts = in_a_session_of_its_own(door, source, "local-cluster[2,1,1024]", "true")
-    for of_method in attempts:
+    for of_method in attempts.values():
         assert "1-1" in of_method or "3-1" in of_method
-    second = Outcome(0, "", "", door.home / "second").published()
-    same(door.spark, first, second)
+    the_same_again(door, first)
+
+
+BY_PARTITIONS = {
+    "heterogeneous": {"l": 3, "partition_size": 100},
+    "sabre": {"t": "0.4", "k": 3, "partition_size": 100},
+}
+
+
+def published_by_all(door, source):
+    """{method: its release}, made without trouble in this session."""
+    made = {"bucketize": door.run(source, "first").published()}
+    made["perturb"] = door.run(source, "first-perturb", method={"perturb": {"rho2": "1/4"}}).published()
+    columns = door.spec(source)["columns"]
+    columns["identifiers"] = columns.pop("other")
+    for name, asked in BY_PARTITIONS.items():
+        made[name] = door.run(source, f"first-{name}", method={name: asked}, columns=columns).published()
+    return made
+
+
+def the_same_again(door, first) -> None:
+    """What the session with the troubles published, beside what this one did."""
+    for name, one in first.items():
+        output = door.home / ("second" if name == "bucketize" else f"second-{name}")
+        same(door.spark, one, Outcome(0, "", "", output).published())
