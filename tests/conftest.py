@@ -10,6 +10,7 @@ def spark(tmp_path_factory):
     """One session for the whole run, made as the product makes its own: two cores, UTC, four shuffle partitions."""
     pytest.importorskip("pyspark.sql")
     from anonlib.engine.session import session
+    from tests.door import QUICK_JAVA
 
     made = session(
         master="local[2]",
@@ -18,9 +19,7 @@ def spark(tmp_path_factory):
             "spark.driver.memory": "3g",
             "spark.sql.shuffle.partitions": "4",
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-            # queries over a handful of rows end before the second compiler and a parallel collector pay for themselves
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
-            f"-Dderby.system.home={tmp_path_factory.mktemp('derby')}",
+            "spark.driver.extraJavaOptions": f"{QUICK_JAVA} -Dderby.system.home={tmp_path_factory.mktemp('derby')}",
         },
     )
     made.sparkContext.setLogLevel("ERROR")

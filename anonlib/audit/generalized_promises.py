@@ -64,12 +64,11 @@ def follow_from_parameters(manifest: Manifest, part: GuaranteePart) -> Check:
         faults += [
             f"{parameter}: asked {text(wanted)}, promised {text(number)}" for number in stated if number != wanted
         ]
-    return Check(
+    return Check.unless(
+        faults,
         name=f"promises for {part.sensitive}",
-        passed=not faults,
         asked="the numbers of the method's parameters",
         achieved=", ".join(f"{name} = {number}" for name, number in part.asked.items()),
-        evidence=faults[0] if faults else None,
     )
 
 
@@ -203,12 +202,11 @@ def numbers_as_stated(part: GuaranteePart, numbers: Mapping[str, str], staged: b
         for name, number in numbers.items()
         if part.achieved.get(name) != number and not (staged and name not in part.achieved)
     ]
-    return Check(
+    return Check.unless(
+        faults,
         name=f"achieved numbers for {part.sensitive}",
-        passed=not faults,
         asked="what the manifest says was achieved",
         achieved=", ".join(f"{name} = {number}" for name, number in numbers.items()),
-        evidence=faults[0] if faults else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 
@@ -14,6 +15,11 @@ class Check:
     asked: str
     achieved: str
     evidence: str | None = None
+
+    @staticmethod
+    def unless(faults: Sequence[str], name: str, asked: str, achieved: str) -> Check:
+        """Passed unless there are faults, the first of which is the evidence."""
+        return Check(name, not faults, asked, achieved, faults[0] if faults else None)
 
     def __str__(self) -> str:
         mark = "passed" if self.passed else "FAILED"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from chispa import assert_df_equality
 
 import anonlib
-from tests.door import KEY, Outcome, bucketize, cut, multiset, people, write_files
+from tests.door import KEY, Outcome, bucketize, cut, multiset, of_its_own, people, write_files
 
 pytestmark = pytest.mark.spark
 
@@ -187,9 +186,8 @@ def in_a_session_of_its_own(door, source, master: str, speculate: str = "false")
     script, marks, output = door.home / "retried.py", door.home / "marks", door.home / "second"
     marks.mkdir()
     script.write_text(RETRIED, encoding="utf-8")
-    environment = {**os.environ, "RELEASE_KEY": KEY, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
     command = [sys.executable, str(script), str(source), str(output), str(marks), master, speculate]
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=400, check=False)
+    done = subprocess.run(command, env=of_its_own(), cwd=ROOT, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.strip().splitlines()[-1])
     assert found["passed"]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.door import KEY, VALUES, bucketize, multiset, people, staging, with_column
+from tests.door import KEY, VALUES, bucketize, multiset, of_its_own, people, staging, with_column
 
 pytestmark = pytest.mark.spark
 
@@ -195,9 +195,8 @@ def test_a_killed_driver_leaves_nothing_that_reads_as_a_release_and_a_rerun_publ
     import yaml
 
     conf.write_text(yaml.safe_dump(door.spec(source)), encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "RELEASE_KEY": KEY, "STOP_BEFORE": "writing st"}
     running = subprocess.Popen(
-        [sys.executable, "-c", RUN, str(conf)], env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-c", RUN, str(conf)], env=of_its_own(STOP_BEFORE="writing st"), cwd=ROOT, stdout=subprocess.PIPE, text=True,
         stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
     try:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.door import KEY, bucketize, people
+from tests.door import bucketize, of_its_own, people
 
 pytestmark = pytest.mark.spark
 
@@ -72,9 +71,8 @@ def test_connect_and_classic_publish_the_same_rows(door):
         spec = door.spec(source, method=method, columns=columns) | {"output": {"path": str(output)}}
         conf.write_text(yaml.safe_dump(spec), encoding="utf-8")
         pairs += [str(conf), str(output)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "RELEASE_KEY": KEY, "PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(
-        [sys.executable, "-c", JOB, str(source), *pairs], env=environment, cwd=ROOT, capture_output=True,
+        [sys.executable, "-c", JOB, str(source), *pairs], env=of_its_own(), cwd=ROOT, capture_output=True,
         text=True, timeout=400, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
