@@ -51,7 +51,7 @@ def by_size(spark: Any, folder: Path, given: argparse.Namespace) -> None:
     table = pd.read_parquet(given.data / "census_sal_500k.parquet").sample(frac=1, random_state=0)
     for rows in given.rows:
         path = folder / f"sal-{rows}.parquet"
-        table.head(rows).to_parquet(path, row_group_size=max(1, rows // 8))
+        table.head(rows).to_parquet(path, index=False, row_group_size=max(1, rows // 8))
         df = spark.read.parquet(str(path))
         for size in given.sizes:
             for matching in given.matching:
@@ -95,7 +95,7 @@ def compared(
 ) -> None:
     """The sensitive column is the last."""
     path = folder / f"{table.columns[-1]}.parquet"
-    table.to_parquet(path)
+    table.to_parquet(path, index=False)
     df = spark.read.parquet(str(path))
     common = {"quasi_identifiers": quasi_identifiers, "sensitive": str(table.columns[-1])}
     ways: dict[str, Callable[[str], Any]] = {
@@ -126,7 +126,7 @@ def _synthetic(spark: Any, folder: Path, beta: str, table: pd.DataFrame, prepare
         print(f"      {missing}")
         return
     path = folder / f"synthetic-{beta}-{table.columns[-1]}.parquet"
-    made.to_parquet(path)
+    made.to_parquet(path, index=False)
     points = encode(
         spark.read.parquet(str(path)), prepared.quasi_identifiers, {str(table.columns[-1]): prepared.values}
     )

@@ -32,8 +32,8 @@ def mondrian(
 ) -> Release:
     """Publish `df` in Mondrian's classes, which keep every promise given; give one or more of the six.
 
-    Numbers of a guarantee are text or integers ("0.35"); a float is refused. Otherwise as `anonlib.bucketize`. Three to six scans of `df`,
-    one shuffle of its codes and one of what is published.
+    Numbers of a guarantee are text or integers ("0.35"); a float is refused. Otherwise as `anonlib.bucketize`. Three to seven scans of
+    `df`, one shuffle of its codes and one of what is published.
     """
     asked = {
         "k": k,

@@ -214,7 +214,7 @@ def _cut_by_quasi_identifiers(coded: Coded, made: Asked, wanted: Sabre, say: Say
     if wanted.partition_size == "all" or made.n < 2 * int(wanted.partition_size):
         return with_columns(coded.frame, {cut.CELL: "0L", "node": "0L"})
     say("cutting the table by its quasi-identifiers")
-    one_in = -(-made.n // COMBINATIONS)
+    one_in = cut.one_in(coded.frame, made.n, COMBINATIONS)
     columns, records = cut.combinations(coded.frame, 2 * COMBINATIONS, one_in)
     smallest = max(int(wanted.partition_size), wanted.k, made.n * sum(made.sizes) // LEAF_CELLS)
     tree = kd_tree(columns, coded.domains, records, max(1, smallest // one_in))

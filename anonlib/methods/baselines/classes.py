@@ -2,7 +2,8 @@
 
 coded     a pass for the sensitive counts, at most two for the domains; values of an attribute reach the driver, no record does
 cells     tables above the partition size: a k-d tree from counts of combinations of quasi-identifiers (a bounded number of them
-          reach the driver), a pass for the counts of each leaf, and leaves that cannot keep the promise merged with their neighbours
+          reach the driver; a pass over more than a million records says how many there are), a pass for the counts of each leaf,
+          and leaves that cannot keep the promise merged with their neighbours
 classes   one shuffle of codes, a kernel per partition; one shuffle of what is published, into an order that says nothing
 """
 
