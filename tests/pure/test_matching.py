@@ -11,6 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import chi2
 
 from anonlib.domains import CategoricalDomain, NumericDomain
+from anonlib.kernels import disjoint_matchings as disjoint_module
 from anonlib.kernels.disjoint_matchings import disjoint_matchings, random_matching
 from anonlib.kernels.matching_assign import ASSIGNMENTS, greedy, hungarian, sort_greedy
 from anonlib.kernels.matching_costs import GrowingBoxes
@@ -305,3 +306,26 @@ def test_splits_and_odd_steps_meet_every_degree() -> None:
         check_disjoint(matches, disjoint_matchings(matches, KEY, mu))
     with pytest.raises(ValueError, match="not regular"):
         disjoint_matchings(np.array([[0, 1, 2]] * 4), KEY)
+
+
+def test_walks_to_a_perfect_matching_are_short(monkeypatch) -> None:
+    """Some N log N turns (here 500 * 6.2), whatever the graph; a search that may back up needs exponentially many on some."""
+    taken = 0
+    turn = disjoint_module._Turns.next
+
+    def counted(turns: disjoint_module._Turns) -> int:
+        nonlocal taken
+        taken += 1
+        return turn(turns)
+
+    monkeypatch.setattr(disjoint_module._Turns, "next", counted)
+    random, n = np.random.default_rng(7), 500
+    for number in range(100):
+        mu = (3, 5, 7)[number % 3]
+        shifts = random.choice(n, mu, replace=False)
+        matches = random.permutation(n)[(random.permutation(n)[:, None] + shifts) % n]
+        taken = 0
+        found = disjoint_module._perfect_matching(matches, Stream(KEY, "test", number))
+        assert sorted(found) == list(range(n))
+        assert (matches == found[:, None]).any(axis=1).all()
+        assert taken < 40 * n
