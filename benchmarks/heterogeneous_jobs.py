@@ -50,7 +50,7 @@ NAMES = {"hungarian": "HG", "sort_greedy": "SG", "greedy": "GR"}
 
 
 def by_size(spark: Any, folder: Path, given: argparse.Namespace) -> None:
-    """Samples have their order, and so their files, from a hash of the row's number."""
+    """Each table is the first rows of one random order, of a fixed seed."""
     table = pd.read_parquet(given.data / "census_sal_500k.parquet").sample(frac=1, random_state=0)
     for rows in given.rows:
         path = folder / f"sal-{rows}.parquet"

@@ -21,6 +21,7 @@ from anonlib.release.perturbed import (
     DOMAIN_SIZE,
     GAMMA,
     GAMMA_EXACT,
+    MAX_SUBTABLES,
     OPERATORS,
     RETENTION,
     SIZE,
@@ -29,9 +30,8 @@ from anonlib.release.perturbed import (
 )
 from anonlib.sql import quoted
 
-MAX_SUBTABLES = 1_000_000
 MAX_ENTRIES = 5_000_000
-"""More than this is no table of operators; none that was edited comes to the driver in full."""
+"""More values and counts than this are no table of operators; none that was edited comes to the driver in full."""
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from anonlib.release.perturbed import (
     DOMAIN,
     DOMAIN_SIZE,
     GAMMA_EXACT,
+    MAX_SUBTABLES,
     MICRODATA,
     OPERATORS,
     SIZE,
@@ -40,7 +41,6 @@ from anonlib.sql import quoted
 DIMENSIONS = 3
 ROWS_PER_TASK = 25_000
 MAX_TASKS = 2_000
-MAX_SUBTABLES = 1_000_000
 
 
 def point_workload(

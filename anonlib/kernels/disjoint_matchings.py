@@ -65,9 +65,12 @@ def disjoint_matchings(
 
 
 def _perfect_matching(matches: Int64Array, stream: Stream) -> Int64Array:
-    """(N,) int64, by a random walk from every record: along any edge but its own to somebody, from there to who is matched with them,
-    until they are free; then the walk's last steps are matched instead. Expected O(N log N) steps on any regular graph, where SciPy's
-    Hopcroft and Karp now and then took exponentially many on a few hundred records."""
+    """(N,) int64: one of its matches for each record, each record taken once. matches : (N, degree), regular, degree at least 2.
+
+    A random walk from every record: along any edge but its own to somebody, from there to who is matched with them, until they are free;
+    then the walk's last steps are matched instead. Expected O(N log N) steps on any regular graph, where SciPy's Hopcroft and Karp now
+    and then took exponentially many on a few hundred records.
+    """
     n, degree = matches.shape
     edges, turns = matches.ravel().tolist(), _Turns(stream, degree, 4 * n)
     taken_by, takes, step = [-1] * n, [-1] * n, [-1] * n

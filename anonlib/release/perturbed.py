@@ -36,6 +36,8 @@ DOMAIN_SIZE = "domain_size"
 GAMMA = "gamma"
 GAMMA_EXACT = "gamma_exact"
 RETENTION = "retention"
+MAX_SUBTABLES = 1_000_000
+"""Rows of `operators/` at most: whoever reads it brings no more to the driver."""
 RESERVED = (SUBTABLE,)
 """Names that a published column of the input cannot have."""
 

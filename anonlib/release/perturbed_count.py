@@ -19,6 +19,7 @@ from anonlib.release.perturbed import (
     DOMAIN_SIZE,
     GAMMA,
     GAMMA_EXACT,
+    MAX_SUBTABLES,
     MICRODATA,
     OPERATORS,
     SIZE,
@@ -28,7 +29,6 @@ from anonlib.release.perturbed import (
 )
 from anonlib.sql import quoted
 
-MAX_SUBTABLES = 1_000_000
 _TRUE_COUNT = "anonlib count"
 _OPERATOR = "anonlib operator"
 """Columns of ours beside columns of the release."""
