@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.engine.failures import TaskRefusal, explained
+from anonlib.engine.ranks import CHANGED
 from anonlib.engine.relational import rows
 from anonlib.errors import AnonlibError
 from anonlib.keyed import Stream
@@ -92,9 +93,7 @@ class _shifts:  # noqa: N801  (a table with a lookup)
         group = np.array([row["grp"] for row in found], dtype=np.int64)
         n = np.array([row["n"] for row in found], dtype=np.int64)
         if not np.array_equal(np.bincount(group, n, minlength=len(sizes)).astype(np.int64), sizes):
-            raise AnonlibError(
-                "the input changed between the two passes: publish from a table that nobody writes to, e.g. a snapshot"
-            )
+            raise AnonlibError(CHANGED)
         order = np.lexsort((group, task))
         task, group, n = task[order], group[order], n[order]
         within = np.cumsum(n) - n

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from anonlib.engine.failures import explained
+from anonlib.engine.failures import TaskRefusal, explained
 from anonlib.engine.relational import aggregate, one_row
 from anonlib.errors import AnonlibError
 from anonlib.keyed import Stream
@@ -113,6 +113,7 @@ def over_cells(cells: DataFrame, kernel: Kernel, schema: str, key: bytes, purpos
     """Run `kernel` on all records of each cell at once, in an order that only `key` knows, so that no kernel can lean on the input's.
 
     schema : DDL of what the kernel returns. One shuffle of all codes; a task holds one cell in memory (about 8 bytes a code, times a few).
+    What the kernel refuses (AnonlibError) fails the run in its own words.
     """
     names = code_columns(cells)
     wanted = [part.strip().split(" ")[0] for part in schema.split(", ")]
@@ -124,7 +125,10 @@ def over_cells(cells: DataFrame, kernel: Kernel, schema: str, key: bytes, purpos
             (sensitive, *reversed(columns))
         )  # the same records, the same order, whatever was fetched first
         order = order[Stream(key, purpose, cell).permutation(len(order))]
-        found = kernel([column[order] for column in columns], sensitive[order], cell)
+        try:
+            found = kernel([column[order] for column in columns], sensitive[order], cell)
+        except AnonlibError as error:
+            raise TaskRefusal(str(error), type(error)) from error
         return pd.DataFrame({name: found[name] for name in wanted})
 
     return cells.groupBy(CELL).applyInPandas(task, schema)

@@ -24,7 +24,10 @@ Codes = npt.NDArray[Any]
 
 CELLS = 1 << 22
 """Counts (classes x sensitive values) held at once: 32 MB."""
-BROKEN = "an equivalence class does not keep what was asked of it; nothing is published"
+BROKEN = (
+    "an equivalence class does not keep what was asked of it; nothing is published. Did the input change while it was read? Publish from a "
+    "table that nobody writes to, e.g. a snapshot"
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,10 +32,11 @@ from anonlib.engine import curve_partitions, curve_ranks
 from anonlib.engine import cut_by_quasi_identifiers as cut
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.quasi_identifiers import box_columns, box_schema, decode, mixed
+from anonlib.engine.ranks import CHANGED
 from anonlib.engine.relational import aggregate, one_row, select, with_columns
 from anonlib.engine.statistics import SensitiveStatistics
 from anonlib.engine.tables import types
-from anonlib.errors import Unsatisfiable
+from anonlib.errors import AnonlibError, Unsatisfiable
 from anonlib.exact import text
 from anonlib.kernels.disjoint_matchings import random_matching
 from anonlib.kernels.far_apart import far_apart
@@ -218,7 +219,7 @@ class Matching:
         """One pool's records, each with its box, its matches and the value it is published with."""
         buckets = self.promised.buckets(np.bincount(sensitive, minlength=self.m).astype(np.int64))
         if buckets is None:
-            raise AssertionError("a partition was made that cannot keep the promise")
+            raise AnonlibError(f"a partition can no longer keep the promise; {CHANGED}")
         dealt = deal(sensitive, buckets, Stream(self.key, DEAL, partition))
         if self.far_apart:
             dealt = far_apart(columns, self.domains, dealt)

@@ -17,6 +17,8 @@ from anonlib import workflow
 from anonlib.audit.verdict import Check, Verdict
 from anonlib.engine.checksum import checksum
 from anonlib.errors import AuditRefused
+from anonlib.methods import sabre
+from anonlib.methods.baselines import classes
 from tests.door import KEY, bucketize, cut, people, staging, with_column, write_files
 
 pytestmark = pytest.mark.spark
@@ -85,6 +87,37 @@ def test_a_file_removed_between_the_passes(door, monkeypatch):
     source = door.input(people())
     between_passes(monkeypatch, (source / "part-001.parquet").unlink)
     door.run(source).refused(2, "part-001.parquet")
+
+
+PARTITIONED = {
+    "heterogeneous": {"l": 3, "matching": "greedy"},
+    "nh": {"l": 3},
+    "mondrian": {"frequency_l": 3},
+    "burel": {"beta": 1},
+    "sabre": {"t": "0.3"},
+}
+
+
+@pytest.mark.parametrize("method", PARTITIONED)
+def test_values_that_change_after_they_were_counted(door, monkeypatch, method):
+    """No task lets a partition out that cannot keep the promise, whatever the audit is set to, and the sentence says why."""
+    table = people()
+    source = door.input(table)
+    recipe = sabre if method == "sabre" else classes
+    code, stage = recipe.encode, []
+
+    def changed(*arguments, **named):
+        if not stage:
+            replaced(source, CHANGES["other frequencies"](table))
+        stage.append(method)
+        return code(*arguments, **named)
+
+    monkeypatch.setattr(recipe, "encode", changed)
+    columns = door.spec(source)["columns"]
+    columns["identifiers"] = columns.pop("other")
+    outcome = door.run(source, audit="off", columns=columns, method={method: PARTITIONED[method]})
+    assert stage
+    outcome.refused(1, "input change", "snapshot")
 
 
 # --- the modes of the audit -----------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from anonlib.engine.relational import with_columns
 from anonlib.engine.statistics import SensitiveStatistics, sensitive_statistics
 from anonlib.engine.tables import types
 from anonlib.kernels.class_boxes import Interval, boxes_of_classes
+from anonlib.kernels.equivalence_classes import refuse_broken
 from anonlib.methods.baselines.promises import Promise, guarantee, words
 from anonlib.methods.recipe import Draft, Explanation, Grid, Say, Stage
 from anonlib.privacy.class_requirements import Requirement
@@ -121,9 +122,12 @@ def box_columns(boxes: list[Any], of: Int64Array) -> dict[str, Any]:
 class _ClassesAndBoxes:
     classes: Classes
     domains: tuple[Domain, ...]
+    m: int
+    requirement: Requirement
 
     def __call__(self, columns: list[Codes], sensitive: Int64Array, partition: int) -> dict[str, Any]:
         number = self.classes(columns, sensitive, partition)
+        refuse_broken(number, [sensitive], [self.m], self.requirement)
         found = box_columns(boxes_of_classes(columns, self.domains, number), number)
         return found | {"s0": sensitive.astype(np.int32), EC_ID: (partition << CLASS_BITS) + number}
 
@@ -141,7 +145,8 @@ def publish_classes(
 ) -> Draft:
     """Run `kernel` on every partition, and stage every record under the tight box of its class."""
     schema = box_schema(coded.quasi_identifiers, more=f"{EC_ID} bigint")
-    boxed = cut.over_cells(cells, _ClassesAndBoxes(kernel, coded.domains), schema, key, purpose)
+    task = _ClassesAndBoxes(kernel, coded.domains, coded.statistics.counts.m, made.requirement)
+    boxed = cut.over_cells(cells, task, schema, key, purpose)
     return publish_boxed(coded, boxed, made, model, solver, stage)
 
 

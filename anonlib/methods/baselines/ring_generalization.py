@@ -27,8 +27,10 @@ from anonlib.domains import Domain
 from anonlib.engine import cut_by_quasi_identifiers as cut
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.quasi_identifiers import box_columns, box_schema, decode, mixed
+from anonlib.engine.ranks import CHANGED
 from anonlib.engine.relational import select
 from anonlib.engine.tables import types
+from anonlib.errors import AnonlibError
 from anonlib.exact import text
 from anonlib.kernels.class_boxes import boxes_of_classes
 from anonlib.kernels.hilbert import hilbert_positions
@@ -148,6 +150,8 @@ class Dealing:
 
     def rings(self, columns: list[npt.NDArray[Any]], sensitive: npt.NDArray[np.int64]) -> Rings:
         """The rings of a partition's records."""
+        if not self.requirement.holds(np.bincount(sensitive, minlength=self.m)[None, :])[0]:
+            raise AnonlibError(f"a partition can no longer keep the promise; {CHANGED}")
         curve = hilbert_positions(columns, self.domains)
         if not self.within_classes:
             return rings(curve, sensitive, self.l)
