@@ -36,7 +36,7 @@ from anonlib.engine.ranks import CHANGED
 from anonlib.engine.relational import aggregate, one_row, select, with_columns
 from anonlib.engine.statistics import SensitiveStatistics
 from anonlib.engine.tables import types
-from anonlib.errors import AnonlibError, Unsatisfiable
+from anonlib.errors import AnonlibError, SpecError, Unsatisfiable
 from anonlib.exact import text
 from anonlib.kernels.disjoint_matchings import random_matching
 from anonlib.kernels.far_apart import far_apart
@@ -64,6 +64,8 @@ ORDER = "heterogeneous: order of the records of a partition"
 DEAL = "heterogeneous: which records go to which bucket"
 SALT = "heterogeneous: order of records at one place of the curve"
 POOL_BITS = 32
+MAX_BUCKET = 20_000
+"""Records of a bucket at most: the costs of all pairs of two buckets then take 1.6 GB, and twice that for the best assignment."""
 WORKING = "matched"
 """The table that holds boxes and evidence together, staged and never published."""
 
@@ -220,6 +222,11 @@ class Matching:
         buckets = self.promised.buckets(np.bincount(sensitive, minlength=self.m).astype(np.int64))
         if buckets is None:
             raise AnonlibError(f"a partition can no longer keep the promise; {CHANGED}")
+        if buckets.size > MAX_BUCKET:
+            raise SpecError(
+                f"a partition of {len(sensitive):,} records has buckets of {buckets.size:,}, and matching compares two buckets pair by "
+                f"pair, of at most {MAX_BUCKET:,} records each; give a smaller partition_size, or ask for less if partitions had to merge"
+            )
         dealt = deal(sensitive, buckets, Stream(self.key, DEAL, partition))
         if self.far_apart:
             dealt = far_apart(columns, self.domains, dealt)

@@ -14,9 +14,12 @@ import yaml
 
 from anonlib.api.verbs import audit_release, explain, open_release, run
 from anonlib.cli import main
+from anonlib.domains import NumericDomain
 from anonlib.errors import SpecError
 from anonlib.hierarchy import parse_hierarchy
+from anonlib.methods import heterogeneous as recipe
 from anonlib.release import storage
+from anonlib.solvers.match_partitions import Bucketing
 from anonlib.spec.load import parse_spec
 
 pytestmark = pytest.mark.spark
@@ -213,6 +216,18 @@ def test_a_bad_parameter_is_named(method, sentence):
     columns = {"quasi_identifiers": ["a"], "sensitive": "b"}
     with pytest.raises(SpecError, match=sentence):
         parse_spec({"columns": columns, "method": {"heterogeneous": method}}, given_frame=True)
+
+
+def test_buckets_that_no_task_could_match_are_refused(monkeypatch):
+    domains = (NumericDomain("age", 0.0, 99.0),)
+    kernel = recipe.Matching(domains, 3, Bucketing(3, None, True), None, "greedy", False, bytes(32))
+    columns, values = [np.arange(90) % 100], np.arange(90) % 3
+    assert len(kernel(columns, values, 0)["record"]) == 90
+    monkeypatch.setattr(recipe, "MAX_BUCKET", 29)
+    with pytest.raises(
+        SpecError, match=r"a partition of 90 records has buckets of 30, .* give a smaller partition_size"
+    ):
+        kernel(columns, values, 0)
 
 
 @pytest.mark.parametrize("name", ["far apart", "refined"])
