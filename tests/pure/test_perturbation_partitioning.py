@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -148,6 +149,29 @@ def test_order_keeps_every_group_and_joins_what_shares_values():
     for run in runs:
         assert len(set(run // 100)) == 1
         assert (np.diff(run) > 0).all() or (np.diff(run) < 0).all()
+
+
+def test_the_order_is_that_of_a_walk_whose_ties_are_all_decided():
+    """Reverse Cuthill-McKee over sets of values, one group at a time: the same on every machine."""
+    for _, counts in frequency_vectors(7, 120):
+        groups = balance(counts, np.ones(len(counts), dtype=bool))
+        values = [set(groups[j][0].tolist()) for j in range(len(groups))]
+        near = [[k for k, other in enumerate(values) if other & own] for own in values]
+        line: list[int] = []
+        for root in sorted(range(len(groups)), key=lambda j: (len(near[j]), j)):
+            if root in line:
+                continue
+            done = len(line)
+            line.append(root)
+            while done < len(line):
+                here = line[done]
+                fresh = [k for k in near[here] if k not in line]
+                line += sorted(fresh, key=lambda k: (len(near[k]), -len(values[here] & values[k]), k))
+                done += 1
+        graph = nx.Graph([(j, k) for j, some in enumerate(near) for k in some])
+        parts = [[j for j in line[::-1] if j in part] for part in nx.connected_components(graph)]
+        expected = [run if run[0] <= run[-1] else run[::-1] for run in sorted(parts, key=min)]
+        assert rearrange(groups).tolist() == [j for run in expected for j in run]
 
 
 def test_search_finds_what_neighbours_cannot():
