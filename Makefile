@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint pure slow bench notebook env env-spark35 clean
+.PHONY: help demo test nightly lint pure slow bench notebook env env-spark35 clean
 
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -11,8 +11,11 @@ help:  ## list these commands
 demo: env  ## publish a real table: the guarantee, the solver's choice, the audit, and where the release lies
 	@$(BIN)/python jobs/demo.py
 
-test: env env-spark35  ## style, types, import contracts, all tests on the newest Spark, engine tests on Spark 3.5
+test: env env-spark35  ## style, types, import contracts, all tests on the newest Spark, those that versions may change on Spark 3.5
 	@$(BIN)/python scripts/check.py all
+
+nightly: env env-spark35  ## as test, with all of the engine's tests on Spark 3.5
+	@$(BIN)/python scripts/check.py nightly
 
 lint: env  ## style, types and import contracts only
 	@$(BIN)/python scripts/check.py lint

@@ -1,9 +1,10 @@
 """Run the checks, show what each says, and end with a summary: what ran, how long it took, what failed. Standard library only.
 
-The two test runs go side by side.
+Test runs go two at a time.
 
-.venv/bin/python scripts/check.py lint     style, types, import contracts
-.venv/bin/python scripts/check.py all      these, all tests on the newest Spark, and the engine's tests on Spark 3.5
+.venv/bin/python scripts/check.py lint       style, types, import contracts
+.venv/bin/python scripts/check.py all        these, all tests on the newest Spark, and on Spark 3.5 those that versions may change
+.venv/bin/python scripts/check.py nightly    these, all tests on the newest Spark, and all of the engine's on Spark 3.5
 """
 
 from __future__ import annotations
@@ -38,21 +39,31 @@ LINT = (
     Step("types of the pure code (mypy)", NEWEST, ("mypy",)),
     Step("import contracts (import-linter)", NEWEST, ("lint-imports",)),
 )
-WHATEVER_SPARK = tuple(f"tests/contract/test_{name}.py" for name in ("failures", "failures_of_methods", "tampering"))
-"""What a bad spec, a killed run or a changed file is told is the same on every Spark."""
-ON_3_5 = (
-    "-m",
-    "spark and not slow",
-    "tests/engine",
-    "tests/contract",
-    *(f"--ignore={file}" for file in WHATEVER_SPARK),
-)
 TESTS = (
-    Step("all tests, newest Spark", NEWEST, ("python", "-m", "pytest")),
-    Step("engine tests, Spark 3.5", SPARK_3_5, ("python", "-m", "pytest", *ON_3_5)),
+    Step("engine tests, newest Spark", NEWEST, ("python", "-m", "pytest", "-m", "spark and not slow", "tests/engine")),
+    Step(
+        "other tests, newest Spark",
+        NEWEST,
+        ("python", "-m", "pytest", "-m", "spark and not slow", "--ignore=tests/engine", "tests"),
+    ),
+    Step("tests that need no Spark", NEWEST, ("python", "-m", "pytest", "-m", "not spark and not slow", "tests")),
+    Step(
+        "what versions may change, Spark 3.5",
+        SPARK_3_5,
+        ("python", "-m", "pytest", "-m", "every_spark and not slow", "tests/engine", "tests/contract"),
+    ),
 )
-GROUPS = {"lint": (LINT, ()), "all": (LINT, TESTS)}
-"""name: (steps one after the other, steps side by side): one Spark session leaves half of two cores idle."""
+NIGHTLY = (
+    Step("all tests, newest Spark", NEWEST, ("python", "-m", "pytest")),
+    Step(
+        "all engine tests, Spark 3.5",
+        SPARK_3_5,
+        ("python", "-m", "pytest", "-m", "spark and not slow", "tests/engine", "tests/contract"),
+    ),
+)
+GROUPS = {"lint": (LINT, ()), "all": (LINT, TESTS), "nightly": (LINT, NIGHTLY)}
+"""name: (steps one after the other, steps two at a time, the longest first): one Spark session leaves half of two cores idle."""
+AT_ONCE = 2
 
 
 def main() -> int:
@@ -63,7 +74,7 @@ def main() -> int:
     for place, step in enumerate(one_by_one, 1):
         print(f"\n[{place}/{number}] {step.title}: {' '.join(step.command)}", flush=True)
         outcomes.append((step, *run(step, show)))
-    with ThreadPoolExecutor(max(1, len(side_by_side))) as pool:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         running = []
         for place, step in enumerate(side_by_side, len(one_by_one) + 1):
             # the first is shown as it runs, the others when they are done: two streams at once cannot be read

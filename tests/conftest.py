@@ -18,6 +18,8 @@ def spark(tmp_path_factory):
             "spark.app.name": "anonlib tests",
             "spark.driver.memory": "3g",
             "spark.sql.shuffle.partitions": "4",
+            # compiling a plan's code costs more than it saves on a handful of rows; sessions that tests start for themselves compile
+            "spark.sql.codegen.wholeStage": "false",
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
             "spark.driver.extraJavaOptions": f"{QUICK_JAVA} -Dderby.system.home={tmp_path_factory.mktemp('derby')}",
         },

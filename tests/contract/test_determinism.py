@@ -13,14 +13,14 @@ from chispa import assert_df_equality
 import anonlib
 from tests.door import KEY, Outcome, bucketize, cut, multiset, of_its_own, people, write_files
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = {
     "one shuffle partition": {"spark.sql.shuffle.partitions": "1"},
     "many shuffle partitions": {"spark.sql.shuffle.partitions": "37"},
     "no adaptive execution": {"spark.sql.adaptive.enabled": "false"},
-    "no code generation": {"spark.sql.codegen.wholeStage": "false"},
+    "code generation": {"spark.sql.codegen.wholeStage": "true"},
     "row-wise reader": {"spark.sql.parquet.enableVectorizedReader": "false"},
     "small batches": {"spark.sql.execution.arrow.maxRecordsPerBatch": "7"},
     "the other ANSI mode": {},

@@ -10,7 +10,7 @@ import pytest
 
 from tests.door import bucketize, counted, multiset, people, with_column
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 UTC = dt.timezone.utc
 BIG = 2**53

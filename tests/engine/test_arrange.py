@@ -16,7 +16,7 @@ from scipy import stats
 import anonlib
 from anonlib.engine import arrange, statistics
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 KEY = "11" * 32
 VALUES = ["asthma", "cancer", "cold", "flu", "gout", "HIV"]

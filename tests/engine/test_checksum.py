@@ -7,7 +7,7 @@ import pytest
 from anonlib.engine.checksum import checksum, combine, row_hash
 from anonlib.errors import SpecError
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 WIDE = """
     SELECT id, IF(id % 7 = 0, NULL, concat('v', id % 11)) AS s, CAST(id * 1.25 AS DECIMAL(12, 2)) AS d,

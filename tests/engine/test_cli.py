@@ -15,7 +15,7 @@ import pytest
 
 from tests.door import KEY, VALUES, bucketize, multiset, of_its_own, people, staging, with_column
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -9,7 +9,7 @@ import pytest
 from anonlib.engine import fakes
 from tests.door import VALUES, bucketize, counted, people, with_column
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
 def method(s: int = 2, l: int = 3, **more):  # noqa: E741

@@ -8,7 +8,7 @@ import pytest
 
 from anonlib.engine import generate
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 NAMES = ("bucket", "the value", "n")
 
 

@@ -15,7 +15,7 @@ from anonlib.hierarchy import parse_hierarchy, read_hierarchy
 from anonlib.release import generalized
 from anonlib.spec.release import Columns, Missing
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 D = decimal.Decimal
 SCHEMA = """small tinyint, long bigint, money decimal(18,4), tiny decimal(18,18), whole decimal(10,0), single float, wide double,

@@ -68,6 +68,7 @@ def frame(spark):
 
 
 @pytest.mark.spark
+@pytest.mark.every_spark
 @pytest.mark.parametrize("large", [False, True])
 def test_ranks_of_a_value_are_all_numbers_below_its_count(spark, frame, monkeypatch, large):
     if large:
@@ -89,6 +90,7 @@ def test_ranks_of_a_value_are_all_numbers_below_its_count(spark, frame, monkeypa
 
 
 @pytest.mark.spark
+@pytest.mark.every_spark
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize(
     ("change", "words"),

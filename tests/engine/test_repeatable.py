@@ -6,7 +6,7 @@ import pytest
 
 from anonlib.engine.repeatable import plan_nodes, plan_text, repeats
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 PRINTED = """== Physical Plan ==
 AdaptiveSparkPlan isFinalPlan=false

@@ -11,7 +11,7 @@ import pytest
 
 from anonlib.engine import session as sessions
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -13,7 +13,7 @@ from anonlib.engine import statistics
 from anonlib.engine.statistics import is_missing, offsets_by_partition, sensitive_statistics
 from anonlib.errors import SpecError
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
 
 @settings(max_examples=200, deadline=None)
