@@ -14,8 +14,8 @@ demo: env  ## publish a real table: the guarantee, the solver's choice, the audi
 test: env env-spark35  ## style, types, import contracts, all tests on the newest Spark, those that versions may change on Spark 3.5
 	@$(BIN)/python scripts/check.py all
 
-nightly: env env-spark35  ## as test, with all of the engine's tests on Spark 3.5
-	@$(BIN)/python scripts/check.py nightly
+nightly: env env-spark35  ## as test, with more random tables, and all of the engine's tests on Spark 3.5
+	@ANONLIB_THOROUGH=1 $(BIN)/python scripts/check.py nightly
 
 lint: env  ## style, types and import contracts only
 	@$(BIN)/python scripts/check.py lint

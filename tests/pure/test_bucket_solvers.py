@@ -19,6 +19,7 @@ from anonlib.solvers.bucket_candidates import Candidates
 from anonlib.solvers.sensitive_table import SensitiveTable
 from anonlib.solvers.validity import check, two_size_valid
 from tests.oracles import bucket_settings as oracle
+from tests.thorough import trials
 
 SOLVERS = ("two_size", "multi_size", "optimal")
 
@@ -81,7 +82,7 @@ def assert_sound(solution: BucketSolution, counts, thresholds, largest) -> None:
     assert solution.bound <= solution.loss
 
 
-@settings(max_examples=2200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=trials(2200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(small_tables())
 def test_solvers_agree_with_exhaustive_search(table):
     counts, thresholds, largest = table

@@ -19,6 +19,7 @@ from anonlib.solvers.merging import merge_neighbours
 from anonlib.solvers.perturbation_partitioning import solve, solve_whole
 from anonlib.solvers.rearranging import rearrange
 from tests.oracles.adjacent_merges import best_runs, cost
+from tests.thorough import trials
 
 TABLES = 2_000
 
@@ -92,7 +93,7 @@ def test_each_group_takes_as_many_records_as_it_can():
 
 
 def test_chosen_subtables_keep_the_promise():
-    for k, (rng, counts) in enumerate(frequency_vectors(3, TABLES, values=25)):
+    for k, (rng, counts) in enumerate(frequency_vectors(3, trials(TABLES), values=25)):
         m = len(counts)
         table = SensitiveCounts(tuple(range(m)), counts)
         asked = asked_of(rng, counts, all_protected=bool(rng.integers(2)))
