@@ -237,8 +237,10 @@ def _sizes(release: Stated, facts: StFacts) -> Check:
     if abs(utility - msbs) > 1e-9 * max(1.0, msbs):
         faults.append(f"MSBS: stated {utility}, found {msbs}")
     limit = release.manifest.method.parameters.get("max_bucket_size")
-    if limit is not None and max(found, default=0) > int(limit):
-        faults.append(f"size {max(found):,} is above max_bucket_size {int(limit):,}")
+    if limit is not None and not isinstance(limit, int):
+        faults.append(f"max_bucket_size: {limit!r} is no number of records")
+    elif limit is not None and max(found, default=0) > limit:
+        faults.append(f"size {max(found):,} is above max_bucket_size {limit:,}")
     return Check(
         name="bucket sizes",
         passed=not faults,

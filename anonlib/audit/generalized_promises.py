@@ -41,7 +41,7 @@ class Found:
     distance: tuple[Fraction, str] | None = None
 
 
-def is_number(written: str) -> bool:
+def is_number(written: Any) -> bool:
     """Does the text spell a number?"""
     try:
         exact(written)
@@ -67,6 +67,9 @@ def follow_from_parameters(manifest: Manifest, part: GuaranteePart) -> Check:
     faults = []
     for parameter, names in _NAMES.items():
         if parameters.get(parameter) is None:
+            continue
+        if not is_number(parameters[parameter]):
+            faults.append(f"{parameter}: no number")
             continue
         wanted = exact(parameters[parameter])
         stated = [exact(part.asked[name]) for name in names if name in part.asked]

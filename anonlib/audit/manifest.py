@@ -12,17 +12,28 @@ from anonlib.errors import AnonlibError
 from anonlib.exact import exact, text
 from anonlib.release.manifest import GuaranteePart, Manifest
 
+NO_SUCH = {
+    "bucketized": ("suppressed", "dummy"),
+    "perturbed": ("suppressed", "dummy", "fake"),
+    "generalized": ("fake",),
+}
+"""Layout -> the counts of rows that none of its methods has."""
+
 
 def rows_add_up(manifest: Manifest) -> Check:
-    """input = published + suppressed + dropped, none negative."""
+    """input = published + suppressed + dropped, none negative, and none of a kind that the layout has not."""
     rows = manifest.rows
     parts = rows.published + rows.suppressed + rows.dropped
     fine = rows.input == parts and min(rows.published, rows.suppressed, rows.dropped, rows.dummy, rows.fake) >= 0
+    strange = [name for name in NO_SUCH[manifest.layout] if getattr(rows, name)]
     return Check(
         name="rows add up",
-        passed=fine,
+        passed=fine and not strange,
         asked=f"input {rows.input:,} = published + suppressed + dropped",
         achieved=f"{rows.published:,} + {rows.suppressed:,} + {rows.dropped:,} = {parts:,}",
+        evidence=f"{strange[0]}: {getattr(rows, strange[0]):,}, which no {manifest.layout} release has"
+        if strange
+        else None,
     )
 
 

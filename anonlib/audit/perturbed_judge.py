@@ -100,10 +100,10 @@ def _in_words(manifest: Manifest, requirement: Requirement, subtables: Sequence[
     columns = sensitive_columns_of(manifest)
 
     def expected() -> str:
-        part = manifest.guarantee
-        if part.sensitive.rstrip("_") != " and ".join(columns).rstrip("_"):
+        part, called = manifest.guarantee, " and ".join(columns)
+        if part.sensitive.rstrip("_") != called.rstrip("_"):
             raise ValueError(f"{part.sensitive!r} is not the name of {columns}")
-        said = promised.perturbed(part, requirement.rho1, requirement.rho2, requirement.protected)
+        said = promised.perturbed(called, part, requirement.rho1, requirement.rho2, requirement.protected)
         operators = [(t.values, t.counts, t.gamma) for t in subtables]
         return said if len(columns) == 1 else promised.of_columns(said, columns, operators)
 

@@ -50,12 +50,14 @@ def bucketized(part: GuaranteePart, thresholds: Sequence[Fraction], fake_values:
     return words.thresholds(part.sensitive, strictest, loosest, fake_values)
 
 
-def perturbed(part: GuaranteePart, rho1: Fraction, rho2: Fraction, protected: frozenset[str | None]) -> str:
-    """(rho1, rho2)-privacy, from the requirement that the parameters and the counts give."""
+def perturbed(
+    column: str, part: GuaranteePart, rho1: Fraction, rho2: Fraction, protected: frozenset[str | None]
+) -> str:
+    """(rho1, rho2)-privacy of `column` (or of several, joined by "and"), from the requirement that the parameters and the counts give."""
     n = sum(v.count for v in part.values)
     unprotected = sorted((v for v in part.values if v.value not in protected), key=lambda v: -v.count)
     shares = [(v.value, Fraction(v.count, n)) for v in unprotected]
-    return words.beliefs(part.sensitive, rho1, rho2, len(protected), shares)
+    return words.beliefs(column, rho1, rho2, len(protected), shares)
 
 
 def of_columns(
