@@ -15,7 +15,7 @@ from anonlib.audit.generalized_facts import BoxFacts, ClassFacts, GeneralizedFac
 from anonlib.audit.manifest import rows_add_up
 from anonlib.audit.verdict import Check, Verdict
 from anonlib.errors import AnonlibError
-from anonlib.exact import exact
+from anonlib.exact import exact, text
 from anonlib.hierarchy import hierarchy_of
 from anonlib.release.manifest import GuaranteePart, Manifest
 from anonlib.spec.release import Columns
@@ -48,6 +48,7 @@ def judge(facts: GeneralizedFacts, manifest: Manifest, columns: Columns | None =
         _published_rows(manifest, boxes),
     ]
     checks += [_distribution(found, manifest, part) for part, found in zip(parts, facts.distributions, strict=True)]
+    checks += [_eligible(f, part) for part, f in zip(parts, facts.distributions, strict=True) if "l" in part.asked]
     found: list[promises.Found] = []
     sizes: dict[int, int] = {}
     if classes:
@@ -254,6 +255,19 @@ def _distribution(found: Mapping[str | None, int], manifest: Manifest, part: Gua
         asked=f"the manifest's counts, {dummy:,} dummies beside and {suppressed:,} suppressed records less",
         achieved=f"{more:,} more, {less:,} less, {len(unknown)} unknown values",
         evidence=None if passed else f"{(unknown or [odd])[0]!r}",
+    )
+
+
+def _eligible(found: Mapping[str | None, int], part: GuaranteePart) -> Check:
+    """No value is more common among the records than l allows to be believed, before anything is published. Dummies lower no share."""
+    l = exact(part.asked["l"])  # noqa: E741  (the field's name)
+    held = [min(value.count, found.get(value.value, 0)) for value in part.values]
+    most = max(range(len(held)), key=lambda i: held[i])
+    return Check(
+        name=f"{part.sensitive} can be l-diverse",
+        passed=arithmetic.l_eligible(held, l),
+        asked=f"{text(l)} values or more, none with more than one in {text(l)} of the records",
+        achieved=f"{sum(c > 0 for c in held):,} values, {part.values[most].value!r} with {held[most]:,} of {sum(held):,}",
     )
 
 

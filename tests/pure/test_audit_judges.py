@@ -18,13 +18,14 @@ from anonlib.audit.achieved import NAME as ACHIEVED
 from anonlib.audit.verdict import Verdict
 from anonlib.exact import text
 from tests import paper
+from tests.thorough import trials
 
 JUDGES: dict[str, Callable[..., Verdict]] = {
     "bucketized": bucketized_judge.judge,
     "perturbed": perturbed_judge.judge,
     "generalized": generalized_judge.judge,
 }
-MANY = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=trials(1_000, 60), deadline=None, suppress_health_check=list(HealthCheck))
 
 groups = some.lists(
     some.dictionaries(some.sampled_from("abcde"), some.integers(1, 5), min_size=1, max_size=5), min_size=1, max_size=5
@@ -334,7 +335,7 @@ def places(part: Any, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=trials(3_000, 150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=some.data())
 def test_the_judge_never_raises(layout, data):
     """Any one to three places of a manifest filled with junk, over facts that were true; the format may refuse it, the judge may not."""
@@ -355,7 +356,7 @@ def test_the_judge_never_raises(layout, data):
 HUGE = some.sampled_from([-1, 0, 1, 7, 10**12, 2**62, 2**63])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=trials(1_000, 100), deadline=None)
 @given(release=bucketized(), code=some.integers(0, 9), count=HUGE, rows=HUGE, smallest=HUGE, size=HUGE)
 def test_the_judge_of_buckets_never_raises_on_odd_tables(release, code, count, rows, smallest, size):
     facts, found = release
@@ -367,7 +368,7 @@ def test_the_judge_of_buckets_never_raises_on_odd_tables(release, code, count, r
     assert isinstance(judged(replace(facts, st=replace(odd, entries=())), found), Verdict)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=trials(1_000, 100), deadline=None)
 @given(
     release=perturbed(),
     cells=some.fixed_dictionaries(
@@ -406,3 +407,14 @@ def test_matches_are_held_to_what_they_promise():
     better = copy.deepcopy(found)
     better["guarantee"]["achieved"]["l"] = "2"
     assert [check.name for check in judged(unseen, better).failures] == [ACHIEVED]
+
+
+def test_a_share_above_one_in_l_is_refused_however_many_dummies_there_are():
+    """Counts 6 and 5 at l = 2: with a dummy there are six pairs, and every person is believed to be one of the six with 6/11."""
+    facts, found = paper.matched({"a": 6, "b": 5}, [{"a": 1, "b": 1}] * 12, {"l": Fraction(2)})
+    found["rows"]["dummy"] = 1
+    found["utility"] = {"gcp": 1.5 / 12, "ail": 2.5 / 12}
+    found["tables"]["microdata"]["rows"] = 12
+    boxes = replace(facts.boxes, measured=replace(facts.boxes.measured, rows=12))
+    facts = replace(facts, boxes=boxes, distributions=({"a": 6, "b": 6},))
+    assert [check.name for check in judged(facts, found).failures] == ["illness can be l-diverse"]
