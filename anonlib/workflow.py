@@ -203,7 +203,7 @@ def _audited(manifest: Manifest, draft: Draft, table: Microdata, say: Say) -> Ma
     say("auditing the staged tables" if mode != "off" else "measuring the staged tables (the audit is off)")
     with explained("auditing the staged tables"):
         proof = {"original": table.published, "evidence": draft.evidence} if draft.evidence else {}
-        verdict = AUDITS[draft.layout](draft.tables, manifest, staged=True, **proof)
+        verdict = AUDITS[draft.layout](draft.tables, manifest, columns=table.columns, staged=True, **proof)
     _all_there(draft, verdict)
     if mode == "gate" and not verdict.passed:
         raise AuditRefused(refusal(verdict))

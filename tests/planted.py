@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from anonlib import words
 from anonlib.engine.checksum import checksum
 from anonlib.exact import text
 from anonlib.privacy.counts import SensitiveCounts
@@ -111,6 +112,13 @@ def _st_rows(records, bucket_of, sensitive, values, fake_values):
     return rows
 
 
+def _words(sensitive, values, thresholds, fake_values):
+    """The sentence of a bucketized release, of the first value with the lowest and the highest threshold."""
+    named = [(None if v is None else str(v), t) for v, t in zip(values, thresholds, strict=True)]
+    strict, loose = (next(p for p in named if p[1] == f(t for _, t in named)) for f in (min, max))
+    return words.thresholds(sensitive, strict, loose, fake_values)
+
+
 def _facts(privacy, sensitive, kinds, visible, overall, values, bucket_of, st_rows, fake_values):
     n = len(bucket_of)
     wanted = (
@@ -134,7 +142,7 @@ def _facts(privacy, sensitive, kinds, visible, overall, values, bucket_of, st_ro
         },
         "guarantee": {
             "model": "F'-privacy",
-            "words": "",
+            "words": _words(sensitive, values, thresholds, fake_values),
             "sensitive": sensitive,
             "sensitive_type": kinds[sensitive],
             "values": [

@@ -6,7 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from anonlib import words
 from anonlib.audit.generalized import audit
+from anonlib.exact import exact
 from anonlib.hierarchy import parse_hierarchy
 from anonlib.release.generalized import EC_ID, MATCHES, MICRODATA
 from anonlib.release.manifest import (
@@ -23,7 +25,9 @@ from anonlib.release.manifest import (
     TablePart,
     ValuePart,
 )
+from anonlib.spec.release import Columns
 
+PROMISES = ("k", "distinct_l", "frequency_l", "beta", "enhanced_beta", "t")
 TREE = parse_hierarchy("3,low,any\n1,low,any\n20,high,any\n9,high,any\n7,seven,any\n")
 CODES = TREE.labels[: TREE.leaves]
 CITIES = ("Graz", "Linz", "Wien", None)
@@ -85,7 +89,10 @@ class Planted:
         graph = {}
         if self.evidence is not None:
             graph = {"evidence": {MATCHES: spark.createDataFrame(self.evidence, self.evidence_schema)}}
-        return audit({MICRODATA: self.frame(spark)}, self.manifest, source, staged=staged, **graph)
+        sensitive = [part.sensitive for part in (self.manifest.guarantee, *self.manifest.guarantee.also)]
+        names = [part.name for part in self.manifest.quasi_identifiers]
+        columns = Columns.model_validate({"quasi_identifiers": names, "sensitive": sensitive}) if staged else None
+        return audit({MICRODATA: self.frame(spark)}, self.manifest, source, columns, staged=staged, **graph)
 
     def completed(self, spark: Any) -> Planted:
         """With what the audit measured, as the workflow completes a manifest."""
@@ -113,8 +120,11 @@ def guarantee(sensitive: str, kind: str, held: list[Any], asked: dict[str, str],
     """What is promised about the values `held`."""
     counts = Counter(held)
     values = [ValuePart(value=str(v), count=counts[v]) for v in sorted(counts)]
+    numbers = {name: exact(number) for name, number in asked.items() if name in PROMISES}
+    said = words.matches(sensitive, int(asked["l"]), None) if set(asked) == {"l"} else None
+    said = said or words.classes(sensitive, numbers, str(more.get("distance", "")))
     return GuaranteePart(
-        model="planted", words="planted", sensitive=sensitive, sensitive_type=kind, values=values, asked=asked, **more
+        model="planted", words=said, sensitive=sensitive, sensitive_type=kind, values=values, asked=asked, **more
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from anonlib import words
 from anonlib.engine.checksum import checksum
 from anonlib.exact import exact, text
 from anonlib.release.manifest import Manifest
@@ -114,6 +115,13 @@ def posterior(part: dict[Any, int], gamma: Fraction, v: Any) -> Fraction:
     return gamma * f / (gamma * f + n - f)
 
 
+def said(column, rho1, rho2, overall, guarded):
+    """The sentence of a perturbed release of one sensitive column; unprotected values by their counts, then as listed."""
+    n, rest = sum(overall.values()), [v for v in sorted(overall, key=str) if v not in guarded]
+    shares = [(None if v is None else str(v), Fraction(overall[v], n)) for v in sorted(rest, key=lambda v: -overall[v])]
+    return words.beliefs(column, exact(rho1), exact(rho2), len(guarded), shares)
+
+
 def _facts(rho1, rho2, kinds, visible, sensitive, overall, guarded, parts, gammas):
     n = sum(overall.values())
     roles = dict.fromkeys(visible, "quasi_identifier") | {c: "other" for c in OTHERS if c in visible}
@@ -131,7 +139,7 @@ def _facts(rho1, rho2, kinds, visible, sensitive, overall, guarded, parts, gamma
         },
         "guarantee": {
             "model": "(rho1, rho2)-privacy",
-            "words": "",
+            "words": said(" and ".join(sensitive), rho1, rho2, overall, guarded),
             "sensitive": sensitive[0],
             "sensitive_type": kinds[sensitive[0]],
             "values": [

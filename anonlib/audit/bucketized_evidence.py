@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anonlib.audit.bucketized_tables import Entry
+from anonlib.audit.bucketized_facts import Entry
 from anonlib.engine.relational import DataFrame, aggregate, rows, select
 from anonlib.engine.small_table import small_table
 from anonlib.engine.statistics import value_text

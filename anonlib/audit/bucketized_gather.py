@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from anonlib.audit.bucketized_facts import Pieces
 from anonlib.engine.checksum import pieces, sum_columns
 from anonlib.engine.relational import DataFrame, aggregate, rows, select
 from anonlib.engine.small_table import small_table
 from anonlib.release.bucketized import BUCKET_ID
-
-Pieces = tuple[int, int, int]
 
 MOST_KINDS = 256
 MOST_SETS = 20_000

@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from anonlib.audit.bucketized_gather import Pieces, added, gather
+from anonlib.audit.bucketized_facts import Entry, QitFacts, StFacts
+from anonlib.audit.bucketized_gather import added, gather
 from anonlib.audit.published import fresh_salt, range_columns, ranges
 from anonlib.audit.verdict import Measured
 from anonlib.engine.checksum import combine, pieces, row_hash, sum_columns
@@ -17,48 +17,6 @@ from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, selec
 from anonlib.engine.small_table import small_table
 from anonlib.release.bucketized import BUCKET_ID, COUNT
 from anonlib.sql import quoted
-
-
-@dataclass(frozen=True)
-class QitFacts:
-    """One scan of `qit`: `fingerprint` is of the multiset of bucket ids, `ranges` min and max of whole-number columns."""
-
-    measured: Measured
-    null_buckets: int
-    fingerprint: Pieces
-    ranges: dict[str, tuple[int, int]]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """`rows` rows of `st` say: value number `code`, `count` times; the smallest of their buckets sums to `smallest`."""
-
-    code: int
-    count: int
-    rows: int
-    smallest: int
-
-
-@dataclass(frozen=True)
-class StFacts:
-    """What was found in `st`.
-
-    entries       : one per (value, count) that occurs; a count above `largest` is reported as `largest` + 1, below 1 as 0
-    unknown       : rows whose value the manifest does not list
-    sizes         : sum of a bucket's counts -> number of buckets (sums above `largest` as `largest` + 1)
-    doubled       : buckets in which a value has more than one row
-    null_buckets  : 1 when rows have no bucket id
-    fingerprint   : of the multiset of bucket ids, each as often as its counts sum to, less the fake values
-    """
-
-    measured: Measured
-    entries: tuple[Entry, ...]
-    unknown: int
-    sizes: dict[int, int]
-    doubled: int
-    null_buckets: int
-    fingerprint: Pieces
-    largest: int
 
 
 def scan_qit(qit: DataFrame, salt: int) -> QitFacts:

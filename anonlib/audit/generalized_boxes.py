@@ -14,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from anonlib.audit import arithmetic
+from anonlib.audit.generalized_facts import AttributeFacts, BoxFacts
 from anonlib.audit.published import range_columns, ranges
 from anonlib.audit.verdict import Measured
-from anonlib.domains import CategoricalDomain, NumericDomain
+from anonlib.domains import CategoricalDomain
 from anonlib.engine.checksum import combine, pieces, row_hash, sum_columns
 from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select
 from anonlib.engine.run_kernel import partial_sums
@@ -28,35 +30,6 @@ from anonlib.release.manifest import Manifest, QuasiIdentifierPart
 from anonlib.sql import quoted
 
 Numbers = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class AttributeFacts:
-    """One quasi-identifier.
-
-    malformed : rows without an interval (or with its ends exchanged), without a set, with a set that is unsorted or repeats a value
-    outside   : rows with an end or a value outside the manifest's domain
-    mislabelled : rows whose label is not that of the lowest node above their set
-    penalty, loss : sums over rows of NCP and of SABRE's information loss
-    unreached : how the union of all boxes falls short of the manifest's domain, or None
-    """
-
-    malformed: int
-    outside: int
-    mislabelled: int
-    penalty: float
-    loss: float
-    unreached: str | None
-
-
-@dataclass(frozen=True)
-class BoxFacts:
-    """All of `microdata`, by rows."""
-
-    measured: Measured
-    ranges: dict[str, tuple[int, int]]
-    attributes: tuple[AttributeFacts, ...]
-    null_classes: int
 
 
 def scan_boxes(microdata: DataFrame, manifest: Manifest) -> BoxFacts:
@@ -161,11 +134,9 @@ class _Measure:
         return total
 
     def _interval(self, i: int, found: Intervals) -> tuple[float, ...]:
-        domain = self.reader.domains[i]
-        assert isinstance(domain, NumericDomain)
         low, high = generalized.domain_ends(self.parts[i])
         inside = (found.low >= low) & (found.high <= high)
-        share = float(np.nansum(domain.penalty(found.low, found.high)))
+        share = float(np.nansum(arithmetic.interval_penalty(found.low, found.high, low, high)))
         return float((~inside).sum()), 0.0, share, share
 
     def _set(self, i: int, found: Sets, tree: _Tree | None, label: Any) -> tuple[float, ...]:
@@ -175,17 +146,17 @@ class _Measure:
         unknown[found.rows[found.codes == found.size]] = True
         fine = ~unknown & (found.counts > 0)
         distinct = found.counts[fine]
-        penalty = float(domain.penalty(distinct).sum())
+        penalty = float(arithmetic.set_penalty(distinct, domain.size).sum())
         kept = np.repeat(fine, found.counts)
         starts = np.concatenate([[0], np.cumsum(distinct)]).astype(np.int64)
         if tree is None:
-            loss = float(np.where(distinct > 1, distinct / max(1, domain.size), 0.0).sum())
+            loss = float(arithmetic.set_loss(distinct, distinct, domain.size).sum())
             return float(unknown.sum()), 0.0, penalty, loss
         names, leaves = tree.above(found.codes[kept], starts)
         wrong = int((~fine).sum()) + sum(
             mine != theirs for mine, theirs in zip(names, label.filter(pa.array(fine)).to_pylist(), strict=True)
         )
-        loss = float(np.where(distinct > 1, leaves / max(1, domain.size), 0.0).sum())
+        loss = float(arithmetic.set_loss(distinct, leaves, domain.size).sum())
         return float(unknown.sum()), float(wrong), penalty, loss
 
 

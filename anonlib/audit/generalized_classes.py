@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anonlib.audit.generalized_closeness import Distance
+from anonlib.audit.generalized_facts import ClassFacts, Worst
 from anonlib.engine.checksum import row_hash
 from anonlib.engine.relational import DataFrame, aggregate, select
 from anonlib.engine.run_kernel import merged
@@ -32,35 +33,6 @@ MAX_SIZES = 200_000
 """Different class sizes that may reach the driver; n records have at most about sqrt(2 n)."""
 CELLS = 1 << 22
 _SCHEMA = "kind string, key bigint, n bigint, worst double, top string, bottom string, where bigint"
-
-
-@dataclass(frozen=True)
-class Worst:
-    """The largest value found, exact, and the class that has it."""
-
-    value: Fraction
-    ec_id: int | None
-
-
-@dataclass(frozen=True)
-class ClassFacts:
-    """All classes, seen through one sensitive column.
-
-    sizes    : class size -> number of classes
-    shares   : sensitive code -> its largest share of a class
-    fewest   : the smallest number of different sensitive values in a class
-    distance : the largest earth mover's distance, when asked for
-    several  : classes whose records do not share one box; `one_of_them` is such a class
-    unknown  : records whose sensitive value the manifest does not list
-    """
-
-    sizes: dict[int, int]
-    shares: dict[int, Worst]
-    fewest: Worst
-    distance: Worst | None
-    several: int
-    one_of_them: int | None
-    unknown: int
 
 
 def scan_classes(

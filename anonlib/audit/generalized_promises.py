@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
+from anonlib.audit import arithmetic
 from anonlib.audit.verdict import Check
 from anonlib.errors import AnonlibError
 from anonlib.exact import exact, text
@@ -18,6 +18,8 @@ from anonlib.release.manifest import GuaranteePart, Manifest
 
 OF_CLASSES = ("k", "distinct_l", "frequency_l", "beta", "enhanced_beta", "t")
 OF_MATCHES = ("l", "beta")
+AT_LEAST = ("k", "distinct_l", "frequency_l", "l")
+"""Promises of which more may be found than was asked; of the others, less."""
 _NAMES = {name: (name,) for name in OF_CLASSES} | {
     "l": ("l", "distinct_l", "frequency_l"),
     "beta": ("beta", "enhanced_beta"),
@@ -39,6 +41,15 @@ class Found:
     distance: tuple[Fraction, str] | None = None
 
 
+def is_number(written: Any) -> bool:
+    """Does the text spell a number?"""
+    try:
+        exact(written)
+    except AnonlibError:
+        return False
+    return True
+
+
 def readable(part: GuaranteePart, known: tuple[str, ...]) -> list[str]:
     """What is wrong with the promises as written, in sentences."""
     faults = [f"nobody can check the promise {name!r}" for name in part.asked if name not in known]
@@ -56,6 +67,9 @@ def follow_from_parameters(manifest: Manifest, part: GuaranteePart) -> Check:
     faults = []
     for parameter, names in _NAMES.items():
         if parameters.get(parameter) is None:
+            continue
+        if not is_number(parameters[parameter]):
+            faults.append(f"{parameter}: no number")
             continue
         wanted = exact(parameters[parameter])
         stated = [exact(part.asked[name]) for name in names if name in part.asked]
@@ -121,13 +135,14 @@ def _diversity(part: GuaranteePart, found: Found, asked: Fraction, name: str, gr
     share, where = found.shares[code]
     few, place = found.fewest
     words = f"{part.values[code].value!r} has a share of {text(share)} in {where}; {few} values at least"
-    passed = share * asked <= 1 and (name != "l" or few >= asked)
+    rare = arithmetic.l_kept(share.numerator, share.denominator, asked)
+    passed = rare and (name != "l" or few >= asked)
     check = Check(
         "l-diversity" if name == "l" else "frequency l-diversity",
         passed,
         f"every value at most a share of {text(1 / asked)} of a {group}",
         words,
-        None if passed else f"{place}: {few} different values" if share * asked <= 1 else where,
+        None if passed else f"{place}: {few} different values" if rare else where,
     )
     return check, text(1 / share)
 
@@ -136,11 +151,11 @@ def _likeness(
     part: GuaranteePart, found: Found, beta: Fraction, shares: list[Fraction], enhanced: bool, group: str
 ) -> tuple[Check, str]:
     """psi_i <= (1 + beta) phi_i, or the enhanced bound."""
-    gains = {code: share / shares[code] - 1 for code, (share, _) in found.shares.items()}
+    gains = {code: arithmetic.gain(share, shares[code]) for code, (share, _) in found.shares.items()}
     name = "enhanced beta-likeness" if enhanced else "beta-likeness"
     if not gains:
         return Check(name, False, f"beta = {text(beta)}", "no listed sensitive value"), "0"
-    bound = {code: enhanced_bound(shares[code], beta) if enhanced else (1 + beta) * shares[code] for code in gains}
+    bound = {code: arithmetic.beta_bound(shares[code], beta, enhanced) for code in gains}
     broken = [code for code in gains if found.shares[code][0] > bound[code]]
     worst = max(broken or gains, key=lambda code: gains[code])
     share, where = found.shares[worst]
@@ -154,14 +169,6 @@ def _likeness(
         else None,
     )
     return check, text(max(gains.values()))
-
-
-def enhanced_bound(share: Fraction, beta: Fraction) -> Fraction:
-    """(1 + min(beta, -ln p)) p, rounded up by less than 1e-40."""
-    with localcontext() as context:
-        context.prec = 60
-        logarithm = Fraction(-(Decimal(share.numerator) / Decimal(share.denominator)).ln()) + Fraction(1, 10**41)
-    return (1 + min(beta, logarithm)) * share
 
 
 def within_thresholds(part: GuaranteePart, found: Found) -> Check:
@@ -190,9 +197,7 @@ def shares_as_stated(part: GuaranteePart, found: Found, staged: bool) -> tuple[C
         if value.achieved != measured.get(value.value) and not (staged and value.achieved is None)
     ]
     asked = "the largest share of each value as the manifest states it"
-    return Check(
-        f"achieved shares of {part.sensitive}", not faults, asked, f"{len(faults):,} differ", (faults or [None])[0]
-    ), measured
+    return Check.unless(faults, f"achieved shares of {part.sensitive}", asked, f"{len(faults):,} differ"), measured
 
 
 def numbers_as_stated(part: GuaranteePart, numbers: Mapping[str, str], staged: bool) -> Check:

@@ -6,26 +6,34 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
+from anonlib.audit import arithmetic
 from anonlib.audit.verdict import Check
 from anonlib.errors import AnonlibError
 from anonlib.exact import exact, text
-from anonlib.privacy.counts import SensitiveCounts
-from anonlib.privacy.f_privacy import FPrivacy
 from anonlib.release.manifest import GuaranteePart, Manifest
+
+NO_SUCH = {
+    "bucketized": ("suppressed", "dummy"),
+    "perturbed": ("suppressed", "dummy", "fake"),
+    "generalized": ("fake",),
+}
+"""Layout -> the counts of rows that none of its methods has."""
 
 
 def rows_add_up(manifest: Manifest) -> Check:
-    """input = published + suppressed + dropped, none negative."""
+    """input = published + suppressed + dropped, none negative, and none of a kind that the layout has not."""
     rows = manifest.rows
     parts = rows.published + rows.suppressed + rows.dropped
     fine = rows.input == parts and min(rows.published, rows.suppressed, rows.dropped, rows.dummy, rows.fake) >= 0
+    strange = [name for name in NO_SUCH[manifest.layout] if getattr(rows, name)]
     return Check(
         name="rows add up",
-        passed=fine,
+        passed=fine and not strange,
         asked=f"input {rows.input:,} = published + suppressed + dropped",
         achieved=f"{rows.published:,} + {rows.suppressed:,} + {rows.dropped:,} = {parts:,}",
+        evidence=f"{strange[0]}: {getattr(rows, strange[0]):,}, which no {manifest.layout} release has"
+        if strange
+        else None,
     )
 
 
@@ -47,7 +55,7 @@ def values_add_up(manifest: Manifest) -> Check:
 def stated_thresholds(guarantee: GuaranteePart) -> list[Fraction] | None:
     """The thresholds f'_i of the manifest, exact; None when one of them is no share in (0, 1]."""
     try:
-        found = [exact(v.threshold) for v in guarantee.values]
+        found = [exact(v.threshold or "none") for v in guarantee.values]
     except AnonlibError:
         return None
     return found if all(0 < f <= 1 for f in found) else None
@@ -59,12 +67,10 @@ def thresholds_follow(manifest: Manifest, stated: list[Fraction] | None) -> Chec
     if stated is None:
         return Check(name, False, asked, "a threshold in the manifest is not a share above 0 and at most 1")
     try:
-        wanted = _requirement(manifest.method.parameters)
-        values = manifest.guarantee.values
-        counts = SensitiveCounts(tuple(v.value for v in values), np.array([v.count for v in values], dtype=np.int64))
-        expected = wanted.thresholds(counts).fractions
-    except (AnonlibError, ValueError, TypeError, AttributeError) as problem:
+        expected = thresholds_of(manifest)
+    except (AnonlibError, ValueError, TypeError, AttributeError, ArithmeticError) as problem:
         return Check(name, False, asked, f"cannot be recomputed: {problem}")
+    values = manifest.guarantee.values
     wrong = [i for i, (e, s) in enumerate(zip(expected, stated, strict=True)) if e != s]
     if not wrong:
         return Check(name, True, asked, f"all {len(stated):,} equal")
@@ -78,13 +84,34 @@ def thresholds_follow(manifest: Manifest, stated: list[Fraction] | None) -> Chec
     )
 
 
+def can_be_kept(manifest: Manifest, stated: list[Fraction] | None) -> Check:
+    """No value is more frequent in the whole table than its threshold allows in a bucket (Lemma 1)."""
+    values = manifest.guarantee.values
+    n = sum(v.count for v in values)
+    pairs = list(zip(values, stated or [], strict=False))
+    broken = [(v, f) for v, f in pairs if not arithmetic.can_be_kept(v.count, n, f)]
+    return Check(
+        name="thresholds can be kept",
+        passed=not broken and stated is not None,
+        asked="no threshold below its value's share of the table",
+        achieved=f"{len(broken):,} are" if stated is not None else "a threshold is no share",
+        evidence=f"{broken[0][0].value!r}: {broken[0][0].count:,} of {n:,}, threshold {text(broken[0][1])}"
+        if broken
+        else None,
+    )
+
+
 def fake_values(manifest: Manifest) -> int:
-    """s, the number of fake sensitive values added to each bucket; 0 when the method adds none."""
-    return int(manifest.method.parameters.get("fake_values") or 0)
+    """s, the number of fake sensitive values added to each bucket; 0 when the method adds none, or states no number of them."""
+    given = manifest.method.parameters.get("fake_values")
+    return given if isinstance(given, int) and given > 0 else 0
 
 
-def _requirement(parameters: Mapping[str, Any]) -> FPrivacy:
-    """F'-privacy as the parameters state it: {"privacy": {theta, offset, default, thresholds, l}} or {"l": ...}."""
+def thresholds_of(manifest: Manifest) -> list[Fraction]:
+    """f'_i of each value, as the parameters state them: {"privacy": {theta, offset, default, thresholds, l}} or {"l": ...}.
+
+    Raises AnonlibError (or ValueError, TypeError, AttributeError for parameters of another shape) when they state no requirement."""
+    parameters, values = manifest.method.parameters, manifest.guarantee.values
     asked: Mapping[str, Any] = parameters.get("privacy") or {k: parameters[k] for k in ("l",) if k in parameters}
     if not asked:
         raise AnonlibError("the method's parameters state no privacy requirement")
@@ -92,14 +119,21 @@ def _requirement(parameters: Mapping[str, Any]) -> FPrivacy:
     if set(asked) - known:
         raise AnonlibError(f"unknown requirement {sorted(set(asked) - known)[0]!r}")
     own = {str(v): exact(t) for v, t in (asked.get("thresholds") or {}).items()}
+    if lost := sorted(own.keys() - {v.value for v in values}):
+        raise AnonlibError(f"the parameters name {lost[0]!r}, which does not occur")
     if asked.get("l") is not None:
-        return FPrivacy(default=Fraction(1, int(asked["l"])), own=own)
-    return FPrivacy(
-        theta=_optional(asked.get("theta")),
-        offset=_optional(asked.get("offset")) or Fraction(0),
-        default=_optional(asked.get("default")),
-        own=own,
-    )
+        theta, default = None, _optional(f"1/{int(asked['l'])}")
+    else:
+        theta, default = _optional(asked.get("theta")), _optional(asked.get("default"))
+    offset, n = _optional(asked.get("offset")) or Fraction(0), sum(v.count for v in values)
+    found = []
+    for v in values:
+        mine = own.get(v.value) if v.value is not None else None
+        threshold = arithmetic.threshold(v.count, n, theta, offset, default, mine)
+        if threshold is None:
+            raise AnonlibError(f"no threshold covers {v.value!r}")
+        found.append(threshold)
+    return found
 
 
 def _optional(number: Any) -> Fraction | None:

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from anonlib.audit.original import determined_values, keyed, same_columns, same_distribution, same_records
+from anonlib.audit.perturbed_facts import Entry
 from anonlib.audit.perturbed_statistics import FALSE_ALARM, Cells, kept_as_often, plausible
-from anonlib.audit.perturbed_tables import Entry
 from anonlib.audit.published import fresh_salt
 from anonlib.audit.verdict import Check
 from anonlib.engine.compound import text_of

@@ -7,8 +7,8 @@ The driver gets the operators, and one row per value of each domain.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from anonlib.audit.perturbed_facts import Entry, MicrodataFacts, OperatorFacts
 from anonlib.audit.published import range_columns, ranges
 from anonlib.audit.verdict import Measured
 from anonlib.engine.checksum import combine, pieces, row_hash, sum_columns
@@ -32,43 +32,6 @@ from anonlib.sql import quoted
 
 MAX_ENTRIES = 5_000_000
 """More values and counts than this are no table of operators; none that was edited comes to the driver in full."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One value of a sub-table's domain, as text, with its true count."""
-
-    subtable: int | None
-    value: str | None
-    count: int | None
-
-
-@dataclass(frozen=True)
-class OperatorFacts:
-    """The table of operators: one row as a dictionary per sub-table, the entries of all domains, and what does not fit a domain.
-
-    uneven : sub-tables whose `domain` and `counts` differ in length or are null
-    """
-
-    measured: Measured
-    lines: tuple[Mapping[str, object], ...]
-    entries: tuple[Entry, ...]
-    uneven: int
-
-
-@dataclass(frozen=True)
-class MicrodataFacts:
-    """One scan of `microdata`.
-
-    observed  : (E,) how many records were published with each entry of the operators, in their order
-    strangers : records whose value is not in the domain of their sub-table, or that have no such sub-table; `stranger` is one of them
-    """
-
-    measured: Measured
-    observed: tuple[int, ...]
-    strangers: int
-    stranger: str | None
-    ranges: dict[str, tuple[int, int]]
 
 
 def too_large(operators: DataFrame) -> str | None:

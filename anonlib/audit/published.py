@@ -1,4 +1,4 @@
-"""Checks of published tables that every layout shares: contents as recorded, columns as stated, no row numbers.
+"""What every layout's audit asks of a published table: columns and types, ranges of whole numbers, which of them count its rows.
 
 What a check needs of a table is asked for in the layout's own scan of it, so that no table is read once more for it.
 """
@@ -9,9 +9,9 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anonlib.audit.verdict import Check, Measured
+from anonlib.audit.form import Described
 from anonlib.engine.relational import DataFrame, aggregate, one_row
-from anonlib.release.manifest import Manifest, TablePart
+from anonlib.spec.release import Columns
 from anonlib.sql import quoted
 
 ROW_NUMBER_FROM = 1000
@@ -22,32 +22,22 @@ Ranges = Mapping[str, tuple[int, int]]
 """{whole-number column: (min, max)}."""
 
 
+def check_told(columns: Columns | None, staged: bool) -> None:
+    """Raises TypeError unless whoever audits staged tables says which columns may be published: the manifest alone would be believed."""
+    if staged and columns is None:
+        raise TypeError(
+            "columns: staged tables are audited against the roles that the spec gives their columns; pass columns="
+        )
+
+
+def described(tables: Mapping[str, DataFrame]) -> Described:
+    """Names and types of the tables' columns. No job."""
+    return {name: tuple(frame.dtypes) for name, frame in tables.items()}
+
+
 def fresh_salt() -> int:
     """A salt that nobody knew when the tables were written, so that no table can be made to collide under it."""
     return secrets.randbits(62)
-
-
-def contents(table: str, part: TablePart, found: Measured, staged: bool) -> Check:
-    """Rows and checksum of a table are those that the manifest recorded; a staged table's are still to be recorded."""
-    if staged and not part.checksum:
-        return Check(f"contents of {table}", True, "still to be recorded", f"{found.rows:,} rows, {found.checksum}")
-    return Check(
-        name=f"contents of {table}",
-        passed=(part.rows, part.checksum) == (found.rows, found.checksum),
-        asked=f"{part.rows:,} rows, {part.checksum or 'a checksum, which the manifest lacks'}",
-        achieved=f"{found.rows:,} rows, {found.checksum}",
-    )
-
-
-def column_faults(tables: Mapping[str, DataFrame], manifest: Manifest, name: str) -> list[str]:
-    """How the columns of the table `name` differ from those that the manifest lists, in sentences."""
-    wanted = [(c.name, c.type) for c in manifest.tables[name].columns]
-    found = list(tables[name].dtypes)
-    faults = [f"{name} has {n!r} ({t}), not in the manifest" for n, t in found if (n, t) not in wanted]
-    faults += [f"{name} lacks {n!r} ({t})" for n, t in wanted if (n, t) not in found]
-    if len({n.lower() for n, _ in found}) < len(found):
-        faults.append(f"{name} has two columns of one name")
-    return faults
 
 
 def range_columns(frame: DataFrame, besides: Sequence[str]) -> tuple[list[str], dict[str, str], dict[str, str]]:
@@ -69,20 +59,14 @@ def ranges(names: Sequence[str], found: Mapping[str, Any]) -> dict[str, tuple[in
     }
 
 
-def no_row_numbers(table: str, frame: DataFrame, n: int, ranges: Ranges) -> Check:
-    """No published whole-number column counts the `n` rows: it would join back to the source one to one."""
-    suspects = []
+def numbering(frame: DataFrame, n: int, ranges: Ranges) -> tuple[str, ...]:
+    """The whole-number columns that count the `n` rows, in words. One job for each that is dense enough."""
+    found = []
     for name, (low, high) in ranges.items():
         dense = n >= ROW_NUMBER_FROM and n <= high - low + 1 <= 2 * n
         if dense and all_distinct(frame, name, n):
-            suspects.append(f"{name!r}: {n:,} distinct values from {low:,} to {high:,}")
-    return Check(
-        name="no row numbers",
-        passed=not suspects,
-        asked=f"no column of {table} numbers the rows",
-        achieved=f"{len(suspects)} do",
-        evidence=suspects[0] + "; list it under identifiers instead" if suspects else None,
-    )
+            found.append(f"{name!r}: {n:,} distinct values from {low:,} to {high:,}")
+    return tuple(found)
 
 
 def all_distinct(frame: DataFrame, column: str, count: int) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -63,3 +63,15 @@ class Verdict:
     def failures(self) -> tuple[Check, ...]:
         """The checks that failed."""
         return tuple(check for check in self.checks if not check.passed)
+
+    def with_evidence(self, searches: Mapping[str, Callable[[], str | None]]) -> Verdict:
+        """The same, each failed check that has a search among {name of check: search} with what it found."""
+        checks = tuple(
+            check if check.passed or check.name not in searches else replace(check, evidence=searches[check.name]())
+            for check in self.checks
+        )
+        return replace(self, checks=checks)
+
+    def with_checks(self, checks: Sequence[Check]) -> Verdict:
+        """The same, with more checks."""
+        return replace(self, checks=(*self.checks, *checks))

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anonlib import words as templates
 from anonlib.domains import Domain
 from anonlib.engine import curve_partitions, curve_ranks
 from anonlib.engine import cut_by_quasi_identifiers as cut
@@ -262,20 +263,7 @@ def thresholds(counts: SensitiveCounts, promised: Bucketing) -> list[Fraction]:
 
 def words(column: str, wanted: Heterogeneous) -> str:
     """The promise in words, from the numbers used."""
-    if wanted.l is not None:
-        promise = (
-            f"Every published record may be that of any of {wanted.l} persons, each with probability {text(Fraction(1, wanted.l))}, and "
-            f"these have {wanted.l} different values of {column}."
-        )
-    else:
-        promise = (
-            "Every published record may be that of any of the persons it matches, all with the same probability; among them no value of "
-            f"{column} has more than {text(1 + Fraction(wanted.beta or 0))} times its share of the whole table."
-        )
-    how = {"far_apart": "how shared buckets were filled", "refine": "why partitions were not cut on"}
-    for name in wanted.leaking:
-        promise += f" This does not hold against an adversary who knows {how[name]} ({name})."
-    return promise
+    return templates.matches(column, wanted.l, None if wanted.l else Fraction(wanted.beta or 0), wanted.leaking)
 
 
 def _guarantee(table: Microdata, counts: SensitiveCounts, wanted: Heterogeneous, promised: Bucketing) -> GuaranteePart:

@@ -36,13 +36,14 @@ from anonlib.kernels.perturb import CODE_BITS
 from anonlib.kernels.perturb import Perturb as Kernel
 from anonlib.methods.recipe import Draft, Explanation, Grid, Say, Stage
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.privacy.rho_privacy import RhoPrivacy, guarantee_words, percent
+from anonlib.privacy.rho_privacy import RhoPrivacy, guarantee_words
 from anonlib.privacy.subtables import SubTable, belief_in_groups
 from anonlib.release.manifest import GuaranteePart, RowsPart, SizePart, SolverPart, ValuePart
 from anonlib.release.perturbed import DOMAIN, MICRODATA, OPERATORS, SUBTABLE, operator_types
 from anonlib.solvers.perturbation_partitioning import Partitioning, solve, solve_whole
 from anonlib.spec.perturb import Perturb
 from anonlib.sql import quoted
+from anonlib.words import beliefs_in_columns, percent
 
 _PACKED = "anonlib packed"
 
@@ -156,8 +157,8 @@ def _words(table: Microdata, wanted: Perturb, choice: PerturbChoice) -> str:
     for k, column in enumerate(columns):
         code = {value: i for i, value in enumerate(dict.fromkeys(row[k] for row in texts))}
         group = np.array([code[row[k]] for row in texts], dtype=np.int64)
-        alone.append(f"{percent(belief_in_groups(choice.partitioning.subtables, group))} of {column}")
-    return f"{words} That is a bound on combinations: a value of one column alone may be believed with up to {', '.join(alone)}."
+        alone.append((column, belief_in_groups(choice.partitioning.subtables, group)))
+    return beliefs_in_columns(words, alone)
 
 
 def _operator(i: int, part: SubTable, texts: list[tuple[str | None, ...]]) -> tuple[Any, ...]:

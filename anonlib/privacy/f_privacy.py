@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from anonlib import words
 from anonlib.errors import SpecError, Unsatisfiable
 from anonlib.exact import ceil_over, exact, floor_times, text
 from anonlib.privacy.counts import Int64Array, SensitiveCounts
@@ -126,29 +127,8 @@ def guarantee_words(column: str, counts: SensitiveCounts, thresholds: Thresholds
     """What the release promises, in words with the numbers used: strictest and loosest threshold, and whom they concern."""
     strictest = min(range(counts.m), key=lambda i: (thresholds.fractions[i], i))
     loosest = max(range(counts.m), key=lambda i: (thresholds.fractions[i], -i))
-    low, high = thresholds.fractions[strictest], thresholds.fractions[loosest]
-    who = (
-        "Someone who knows a person's quasi-identifiers, that the person is in the table, and how the release was made"
-    )
-    if low == high:
-        said = f"{who} can believe no value of {column} of that person with a probability above {text(low)} ({_percent(low)})."
-    else:
-        said = (
-            f"{who} can believe a value of {column} of that person with a probability of at most its threshold: from {text(low)} "
-            f"({_percent(low)}) for {counts.values[strictest]!r} to {text(high)} ({_percent(high)}) for {counts.values[loosest]!r}."
-        )
-    if fake_values:
-        said += (
-            f" Each bucket also lists {fake_values} value(s) that belong to nobody: to someone who knows q of its |g| records, a remaining "
-            f"value is real with probability (|g|-q)/(|g|-q+{fake_values}), which is 1/{1 + fake_values} for the last record."
-        )
-    return said
-
-
-def _percent(share: Fraction) -> str:
-    """Rounded up to a hundredth of a percent: a promise may not look stronger than it is."""
-    hundredths = -((-share.numerator * 10_000) // share.denominator)
-    return f"{hundredths // 100}.{hundredths % 100:02d} %"
+    strict, loose = ((counts.values[i], thresholds.fractions[i]) for i in (strictest, loosest))
+    return words.thresholds(column, strict, loose, fake_values)
 
 
 def _share(number: Thresholdish, name: str) -> Fraction:

@@ -26,12 +26,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anonlib import words
 from anonlib.errors import SpecError, Unsatisfiable
 from anonlib.exact import exact, text
 from anonlib.privacy.counts import SensitiveCounts
-
-NAMED = 3
-"""How many values a sentence names."""
 
 
 @dataclass(frozen=True)
@@ -146,30 +144,17 @@ def squared_error(records: Any, domain_size: Any, retention: Any) -> Any:
 
 def guarantee_words(column: str, asked: RhoPrivacy, counts: SensitiveCounts, protected: npt.NDArray[np.bool_]) -> str:
     """What the release promises, in words with the numbers used; `protected` is (m,)."""
-    who = (
-        "Someone who knows a person's quasi-identifiers, that the person is in the table, how common each value is, and how the release "
-        "was made"
+    open_ = sorted(np.flatnonzero(~protected).tolist(), key=lambda i: (-int(counts.counts[i]), i))
+    return words.beliefs(
+        column,
+        asked.rho1,
+        asked.rho2,
+        int(protected.sum()),
+        [(counts.values[i], counts.frequency(i)) for i in open_],
     )
-    which = "no value" if protected.all() else f"none of the {int(protected.sum())} protected values"
-    said = f"{who} can believe {which} of {column} of that person with a probability above {text(asked.rho2)} ({percent(asked.rho2)})."
-    if not protected.all():
-        open_ = np.flatnonzero(~protected).tolist()
-        assert asked.rho1 is not None
-        said += (
-            f" Not protected {'is' if len(open_) == 1 else 'are'} {_named(counts, open_)}, as each makes up more than {text(asked.rho1)} "
-            "of the records."
-        )
-    return said
-
-
-def percent(share: Fraction) -> str:
-    """Rounded up to a hundredth of a percent: a promise may not look stronger than it is."""
-    hundredths = -((-share.numerator * 10_000) // share.denominator)
-    return f"{hundredths // 100}.{hundredths % 100:02d} %"
 
 
 def _named(counts: SensitiveCounts, codes: list[int]) -> str:
     """The most frequent of the values, with their shares."""
-    first = sorted(codes, key=lambda i: (-int(counts.counts[i]), i))[:NAMED]
-    said = ", ".join(f"{counts.values[i]!r} ({percent(counts.frequency(i))})" for i in first)
-    return said + (f" and {len(codes) - NAMED:,} more" if len(codes) > NAMED else "")
+    first = sorted(codes, key=lambda i: (-int(counts.counts[i]), i))
+    return words.named([(counts.values[i], counts.frequency(i)) for i in first])

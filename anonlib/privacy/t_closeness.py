@@ -27,8 +27,8 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
+from anonlib import words
 from anonlib.errors import SpecError
-from anonlib.exact import text
 from anonlib.hierarchy import Hierarchy
 from anonlib.privacy.earth_mover import EarthMover
 
@@ -209,18 +209,7 @@ class SeveralAttributes:
 
 def guarantee_words(column: str, closeness: TCloseness, k: int = 1) -> str:
     """What t-closeness promises, in words with the numbers used."""
-    how = {
-        "ordered": "the rank among the table's values",
-        "hierarchical": "the height of the lowest common ancestor in the hierarchy",
-        "flat": "1 between any two values",
-    }[closeness.distance.kind]
-    said = (
-        f"Among the records that share their published quasi-identifiers, the values of {column} are spread as in the whole table up to "
-        f"an earth mover's distance of {text(closeness.t)} (distance between values: {how}; 1 is the farthest)."
-    )
-    if k > 1:
-        said += f" At least {k} records share them."
-    return said
+    return words.closeness(column, closeness.distance.kind, closeness.t, k)
 
 
 _DATE = re.compile(r"([+-]?\d{4,})(-\d\d-\d\d.*)")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from copy import deepcopy
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
+from anonlib import words
 from anonlib.audit.bucketized import audit
 from anonlib.spec.release import Columns
 from tests.planted import OTHERS, QIS, people, planted
@@ -54,7 +56,7 @@ def test_a_valid_release_passes_with_its_shares(release):
     assert verdict.passed, "\n".join(map(str, verdict.failures))
     assert verdict.achieved == {"flu": "0.4", "asthma": "0.3", "HIV": "0.1", "gout": "0.2", "cold": "0.2"}
     assert verdict.tables["qit"].rows == 120
-    assert len(verdict.checks) == 19
+    assert len(verdict.checks) == 23
 
 
 def test_a_valid_release_with_fake_values_passes(distinct):
@@ -69,7 +71,7 @@ def test_a_staged_release_is_measured_not_missed(release):
         part["checksum"], part["rows"] = "", 0
     for part in release.facts["guarantee"]["values"]:
         part["achieved"] = None
-    verdict = audit(release.tables, release.manifest, staged=True)
+    verdict = audit(release.tables, release.manifest, columns=columns(), staged=True)
     assert verdict.passed
     assert {n: (m.rows, m.checksum) for n, m in verdict.tables.items()} == {
         n: (p["rows"], p["checksum"]) for n, p in recorded.items()
@@ -254,9 +256,13 @@ def test_thresholds_are_met_exactly_and_not_by_a_hair(spark):
     exact = planted(spark, people(200, {"a": 58, "b": 142}), 2, {"theta": "0", "offset": "1"})
     exact.facts["method"]["parameters"] = {"privacy": {"default": "1", "thresholds": {"a": "0.29"}}}
     exact.facts["guarantee"]["values"][0]["threshold"] = "0.29"
+    assert failed(exact) == {"guarantee in words"}
+    exact.facts["guarantee"]["words"] = words.thresholds("illness", ("a", Fraction(29, 100)), ("b", Fraction(1)))
     assert not failed(exact)
     exact.facts["method"]["parameters"]["privacy"]["thresholds"]["a"] = "0.2900000000000000000000000000001"
     exact.facts["guarantee"]["values"][0]["threshold"] = "0.2900000000000000000000000000001"
+    above = Fraction("0.2900000000000000000000000000001")
+    exact.facts["guarantee"]["words"] = words.thresholds("illness", ("a", above), ("b", Fraction(1)))
     assert not failed(exact)
     tamper_st(exact, "bucket_id = 0 AND illness = 'a'", "count = count + 1")
     assert "F'-privacy" in failed(exact)
@@ -331,6 +337,14 @@ def edit(facts, path: str, value):
         ("tables/qit/rows", 121, "contents of qit"),
         ("tables/st/checksum", "xxh64sum:0000000000000000", "contents of st"),
         ("tables/st/checksum", "", "contents of st"),
+        ("guarantee/words", "Nobody can believe anything.", "guarantee in words"),
+        ("solver/details", {"linkage": {"Ann": "flu"}}, "the manifest's fields"),
+        ("solver/status", "Ann: flu; Bob: HIV", "the manifest's fields"),
+        ("method/parameters/note", "Ann: flu", "the manifest's fields"),
+        ("utility/7311", 3.0, "the manifest's fields"),
+        ("splits/settings", {"Ann": "flu"}, "the manifest's fields"),
+        ("guarantee/achieved", {"Ann": "1"}, "the manifest's fields"),
+        ("missing", {"Ann": "flu"}, "the manifest's fields"),
     ],
 )
 def test_the_manifest_edited(release, path, value, check):

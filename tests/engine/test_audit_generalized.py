@@ -118,15 +118,24 @@ def test_a_manifest_that_says_other_things(spark, honest):
     more = guarantee.model_copy(update={"values": [count, *guarantee.values[1:]]})
     assert failures(stating(honest, guarantee=more).audited(spark)) == {"values of illness add up"}
     unknown = guarantee.model_copy(update={"asked": {"m": "2"}})
-    assert failures(stating(honest, guarantee=unknown).audited(spark)) == {"guarantee for illness"}
+    assert failures(stating(honest, guarantee=unknown).audited(spark)) == {
+        "guarantee for illness", "guarantee in words", "the manifest's fields"
+    }  # fmt: skip
     lost = guarantee.model_copy(update={"distance": "round"})
-    assert failures(stating(honest, guarantee=lost).audited(spark)) == {"guarantee for illness"}
+    assert failures(stating(honest, guarantee=lost).audited(spark)) == {"guarantee for illness", "guarantee in words"}
     for rows in (
         [["asthma", "x", "any"], ["cold", "any"], ["flu", "any"]],
         [["asthma", "x"], ["cold", "y"], ["flu", "y"]],
     ):
         torn = guarantee.model_copy(update={"distance": "hierarchical", "hierarchy": rows})
-        assert failures(stating(honest, guarantee=torn).audited(spark)) == {"guarantee for illness"}
+        assert failures(stating(honest, guarantee=torn).audited(spark)) == {
+            "guarantee for illness", "guarantee in words"
+        }  # fmt: skip
+    said = guarantee.model_copy(update={"words": guarantee.words.replace("at least 5", "at least 6")})
+    assert said.words != guarantee.words
+    assert failures(stating(honest, guarantee=said).audited(spark)) == {"guarantee in words"}
+    hidden = honest.manifest.solver.model_copy(update={"details": {"Ann": "flu"}})
+    assert failures(stating(honest, solver=hidden).audited(spark)) == {"the manifest's fields"}
     less = guarantee.values[1].model_copy(update={"count": guarantee.values[1].count - 1})
     moved = guarantee.model_copy(update={"values": [count, less, *guarantee.values[2:]]})
     wide = [planted.PARTS[0].model_copy(update={"high": "670"}), *planted.PARTS[1:]]

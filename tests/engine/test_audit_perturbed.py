@@ -15,6 +15,7 @@ from tests.planted_perturbed import perturbed
 
 pytestmark = pytest.mark.spark
 
+COLUMNS = Columns.model_validate({"quasi_identifiers": list(QIS), "sensitive": "illness", "other": list(OTHERS)})
 VALUES = {"flu": 400, "asthma": 300, "HIV": 60, "gout": 240, "cold": 200}
 PARTS = [{"flu": 400, "asthma": 300, "gout": 140, "cold": 100}, {"HIV": 60, "gout": 100, "cold": 100}]
 
@@ -36,10 +37,9 @@ def failed(release, **more) -> set[str]:
 
 
 def test_a_valid_release_passes(release):
-    roles = {"quasi_identifiers": list(QIS), "sensitive": "illness", "other": list(OTHERS)}
-    verdict = audit(release.tables, release.manifest, release.original, Columns.model_validate(roles))
+    verdict = audit(release.tables, release.manifest, release.original, COLUMNS)
     assert verdict.passed, "\n".join(map(str, verdict.failures))
-    assert len(verdict.checks) == 20
+    assert len(verdict.checks) == 23
     assert verdict.numbers == {"rho1": "0.5", "rho2": "0.75"}
     assert verdict.achieved["flu"] == "0.75"
     assert verdict.tables["microdata"].rows == 1200
@@ -52,7 +52,9 @@ def test_a_staged_release_is_measured_not_missed(release):
         value["achieved"] = None
     release.facts["guarantee"]["achieved"] = {}
     assert failed(release) == {"achieved beliefs", "contents of microdata", "contents of operators"}
-    assert not failed(release, staged=True)
+    assert not failed(release, staged=True, columns=COLUMNS)
+    with pytest.raises(TypeError, match="staged tables are audited against the roles"):
+        audit(release.tables, release.manifest, staged=True)
 
 
 def edit(release, table, change):
@@ -117,6 +119,8 @@ MANIFESTS = {
     "a count of a value": (lambda f: f["guarantee"]["values"][0].update(count=1), "sensitive values add up"),
     "a better retention": (lambda f: f["utility"].update(mean_retention=0.9), "the manifest's numbers"),
     "other sizes": (lambda f: f["solver"]["setting"][0].update(number=2), "the manifest's numbers"),
+    "other words": (lambda f: f["guarantee"].update(words=f["guarantee"]["words"].replace("0.75", "0.65")), "guarantee in words"),
+    "a linkage": (lambda f: f["solver"].update(details={"Ann": "flu"}), "the manifest's fields"),
     "whole": (lambda f: f["method"]["parameters"].update(partitioning="whole"), "the manifest's numbers"),
     "another checksum": (lambda f: f["tables"]["microdata"].update(checksum="xxh64sum:0"), "contents of microdata"),
     "rows dropped in silence": (lambda f: f["rows"].update(input=1300), "rows add up"),

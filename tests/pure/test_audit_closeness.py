@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import linprog
 from scipy.stats import wasserstein_distance
 
+from anonlib.audit.arithmetic import beta_bound
 from anonlib.audit.generalized_closeness import distance_of
-from anonlib.audit.generalized_promises import enhanced_bound
 from anonlib.errors import AnonlibError
 from anonlib.hierarchy import hierarchy_of
 from anonlib.privacy.class_requirements import minus_log
@@ -106,5 +106,5 @@ def test_the_enhanced_bound_lies_just_above_that_of_the_methods():
     for count in (1, 2, 7, 499, 999):
         share = Fraction(count, 1000)
         for beta in (Fraction(1, 10), Fraction(3), Fraction(100)):
-            mine, theirs = enhanced_bound(share, beta), (1 + min(beta, minus_log(share))) * share
+            mine, theirs = beta_bound(share, beta, enhanced=True), (1 + min(beta, minus_log(share))) * share
             assert theirs <= mine <= theirs + Fraction(1, 10**11)

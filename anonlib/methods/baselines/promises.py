@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from anonlib import words as templates
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.tables import types
 from anonlib.errors import SpecError, Unsatisfiable
 from anonlib.exact import text
-from anonlib.privacy import t_closeness
 from anonlib.privacy.class_requirements import (
     DistinctDiversity,
     KAnonymity,
@@ -123,27 +123,8 @@ def check_eligible(column: str, counts: SensitiveCounts, l: int, name: str) -> N
 
 def words(column: str, made: Promise) -> str:
     """The promise in words, from the numbers used."""
-    asked, said = made.asked, []
-    if asked.k is not None and asked.k > 1:
-        said.append(f"Every record shares its published quasi-identifiers with at least {asked.k - 1} others.")
-    if asked.distinct_l is not None:
-        said.append(
-            f"Among the records that share them, {column} has at least {asked.distinct_l} different values; how often each occurs is "
-            "not bounded."
-        )
-    if asked.frequency_l is not None:
-        said.append(f"No value of {column} belongs to more than 1/{asked.frequency_l} of the records that share them.")
-    if asked.beta is not None:
-        said.append(
-            f"No value's share among them is more than {text(1 + asked.beta)} times its share of the whole table."
-        )
-    if asked.enhanced_beta is not None:
-        said.append(
-            f"No value's share among them is more than 1 + min({text(asked.enhanced_beta)}, -ln p) times its share p of the whole table."
-        )
-    if made.closeness is not None:
-        said.append(t_closeness.guarantee_words(column, made.closeness))
-    return " ".join(said) or "Nothing is promised."
+    numbers = {name: Fraction(number) for name, number in made.asked.numbers().items()}
+    return templates.classes(column, numbers, made.closeness.distance.kind if made.closeness is not None else "")
 
 
 def guarantee(table: Microdata, made: Promise, model: str) -> GuaranteePart:

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anonlib import words
 from anonlib.domains import Domain
 from anonlib.engine import cut_by_quasi_identifiers as cut
 from anonlib.engine.microdata import Microdata
@@ -101,7 +102,7 @@ def explain(table: Microdata, wanted: RingGeneralization, say: Say) -> Explanati
     check_eligible(table.sensitive, counts, wanted.l, "l")
     most = int(counts.counts.max())
     return Explanation(
-        words=_words(table.sensitive, wanted.l),
+        words=words.rings(table.sensitive, wanted.l),
         summary=f"Deals {counts.n:,} records to rings of {wanted.l} to {2 * wanted.l - 1}",
         grids=(
             Grid(
@@ -159,18 +160,11 @@ class Dealing:
         return rings_within(curve, sensitive, self.l, cut_first)
 
 
-def _words(column: str, l: int) -> str:  # noqa: E741
-    return (
-        f"Every person's record may be any of {l} published records, each with probability {text(Fraction(1, l))}, and these have {l} "
-        f"different values of {column}."
-    )
-
-
 def _guarantee(table: Microdata, counts: SensitiveCounts, l: int) -> GuaranteePart:  # noqa: E741
     bound = text(Fraction(1, l))
     return GuaranteePart(
         model="l-diversity by matches",
-        words=_words(table.sensitive, l),
+        words=words.rings(table.sensitive, l),
         sensitive=table.sensitive,
         sensitive_type=types(table.frame)[table.sensitive],
         values=[

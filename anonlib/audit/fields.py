@@ -1,0 +1,199 @@
+"""What a manifest may hold where its format leaves room: names, kinds and sizes of every free field. Pure.
+
+The format itself (`anonlib.release.manifest`) refuses fields that it does not name. What is left are mappings and texts, in which a
+linkage of persons to values could be carried out of the house under a promise that says nothing of it. `DETAILS` is the one table to
+extend when a method has more to tell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from anonlib.audit.verdict import Check
+from anonlib.errors import AnonlibError
+from anonlib.release.manifest import GuaranteePart, Manifest
+from anonlib.spec.methods import METHODS, read_method
+from anonlib.spec.part import Faults
+
+WORD = re.compile(r"[A-Za-z0-9_'(),. -]{0,60}")
+"""A short text of ours: a solver's name, a model, a role."""
+NUMBER = re.compile(r"(none|-?\d{1,400}(\.\d{1,400})?(/\d{1,400})?)")
+"""A number as exact text. Shares of classes are fractions of counts; gains of shares may have some hundred digits."""
+VERSION = re.compile(r"[\w.+-]{1,40}")
+SETTING = re.compile(r"\w{1,30}")
+TEXT, CHECKS = 2_000, 100
+"""Characters of a sentence, and recorded checks, at most."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a field may be: one of `types` and, if text, one of `words`."""
+
+    types: tuple[type, ...]
+    words: tuple[str, ...] = ()
+
+    def holds(self, value: Any) -> bool:
+        """bool is no int here."""
+        if isinstance(value, str):
+            return value in self.words
+        return isinstance(value, self.types) and not isinstance(value, bool)
+
+
+COUNT, MEASURE = Kind((int,)), Kind((int, float))
+Allowed = Mapping[str, Any]
+"""{key: Kind, a mapping of the same kind, or LEVELS}."""
+LEVELS = "levels"
+"""{quasi-identifier: count}."""
+
+DETAILS: dict[str, Allowed] = {
+    "bucketize": {},
+    "anatomy": {},
+    "perturb": {
+        "initial_groups": COUNT,
+        "balance": COUNT,
+        "merging": Kind((), ("search", "neighbours", "whole")),
+        "error_bound": MEASURE,
+        "error_bound_of_neighbours": MEASURE,
+        "error_bound_of_uniform": MEASURE,
+        "mean_retention": MEASURE,
+        "uniform_retention": MEASURE,
+        "count_error": MEASURE,
+        "count_error_of_uniform": MEASURE,
+    },
+    "heterogeneous": {
+        "partitions": COUNT,
+        "matches": {"fewest": COUNT, "most": COUNT, "mean": MEASURE},
+        "whole_table": {
+            "matches": COUNT,
+            "bucket_size": COUNT,
+            "algorithm": Kind((), ("l_diversity", "packed", "greedy")),
+        },
+        "remainder": Kind((), ("dummy", "suppress")),
+    },
+    "nh": {"partitions": COUNT},
+    "sabre": {"buckets": COUNT, "bound": MEASURE, "partitions": COUNT},
+    "mondrian": {"partitions": COUNT},
+    "burel": {"partitions": COUNT, "buckets": COUNT},
+    "t_incognito": {"levels": LEVELS, "checked": COUNT, "choices": COUNT},
+}
+"""Method -> what `solver.details` may hold, each key optional. A method that is not listed has no details."""
+
+UTILITY = {
+    "bucketized": {"msbs"},
+    "generalized": {"gcp", "ail", "classes", "discernibility"},
+    "perturbed": {
+        "mean_retention", "uniform_retention", "error_bound", "uniform_error_bound", "count_error", "uniform_count_error"
+    },
+}  # fmt: skip
+MISSING = {"quasi_identifiers": ("error", "drop", "keep"), "sensitive": ("error", "drop", "keep")}
+SPLITS = {
+    "spark.sql.files.maxPartitionBytes",
+    "spark.sql.files.openCostInBytes",
+    "spark.sql.files.minPartitionNum",
+    "spark.sql.leafNodeDefaultParallelism",
+}
+PROMISES = {"k", "distinct_l", "frequency_l", "l", "beta", "enhanced_beta", "t", "rho1", "rho2"}
+
+
+def nothing_else(manifest: Manifest) -> Check:
+    """Every free field of the manifest holds what its format has a place for, and nothing else."""
+    faults = list(_faults(manifest))
+    return Check.unless(
+        faults,
+        name="the manifest's fields",
+        asked="keys, kinds and sizes that the format names",
+        achieved="so they are" if not faults else f"{len(faults)} are not",
+    )
+
+
+def _faults(manifest: Manifest) -> Iterator[str]:
+    method, solver = manifest.method, manifest.solver
+    yield from _parameters(method.name, method.parameters)
+    yield from _details(manifest)
+    for where, text, form in (
+        ("anonlib_version", manifest.anonlib_version, VERSION),
+        ("spark_version", manifest.spark_version, VERSION),
+        ("method.name", method.name, WORD),
+        ("solver.name", solver.name, WORD),
+        ("solver.status", solver.status, WORD),
+        ("solver.unit", solver.unit, WORD),
+        *((f"role of {c.name!r}", c.role, WORD) for part in manifest.tables.values() for c in part.columns),
+    ):
+        if not form.fullmatch(text):
+            yield f"{where}: {_short(text)}"
+    for key, handling in manifest.missing.items():
+        if handling not in MISSING.get(key, ()):
+            yield f"missing: {_short(key)} is {_short(handling)}"
+    yield from (f"utility: {_short(key)}" for key in manifest.utility if key not in UTILITY[manifest.layout])
+    for key, setting in manifest.splits.settings.items():
+        if key not in SPLITS or not SETTING.fullmatch(setting):
+            yield f"splits.settings: {_short(key)} is {_short(setting)}"
+    for part in (manifest.guarantee, *manifest.guarantee.also):
+        yield from _of_guarantee(part)
+    yield from _of_checks(manifest)
+
+
+def _parameters(name: str, parameters: Mapping[str, Any]) -> Iterator[str]:
+    """A known method's parameters are such as its spec takes; another's are few, short and flat."""
+    if name in METHODS:
+        try:
+            read_method({name: dict(parameters)})
+        except (Faults, AnonlibError, ValueError) as problem:
+            yield f"method.parameters: {_short(str(problem))}"
+        return
+    if len(parameters) > 30:
+        yield f"method.parameters: {len(parameters)} of them"
+    for key, value in parameters.items():
+        inner = value.values() if isinstance(value, Mapping) and len(value) <= 30 else [value]
+        if not all(v is None or isinstance(v, (int, float)) or (isinstance(v, str) and len(v) <= 60) for v in inner):
+            yield f"method.parameters: {_short(key)} is {_short(str(value))}"
+
+
+def _details(manifest: Manifest) -> Iterator[str]:
+    names = {part.name for part in manifest.quasi_identifiers}
+    yield from _unknown("solver.details", manifest.solver.details, DETAILS.get(manifest.method.name, {}), names)
+
+
+def _unknown(where: str, held: Mapping[str, Any], allowed: Allowed, names: set[str]) -> Iterator[str]:
+    for key, value in held.items():
+        kind = allowed.get(key)
+        if kind == LEVELS:
+            kind = dict.fromkeys(names, COUNT)
+        if kind is None:
+            yield f"{where}: no place for {_short(key)}"
+        elif isinstance(kind, Kind):
+            if not kind.holds(value):
+                yield f"{where}.{key}: {_short(str(value))}"
+        elif isinstance(value, Mapping):
+            yield from _unknown(f"{where}.{key}", value, kind, names)
+        else:
+            yield f"{where}.{key}: {_short(str(value))}"
+
+
+def _of_guarantee(part: GuaranteePart) -> Iterator[str]:
+    if not WORD.fullmatch(part.model):
+        yield f"guarantee.model: {_short(part.model)}"
+    for name, numbers in (("asked", part.asked), ("achieved", part.achieved)):
+        for key, number in numbers.items():
+            if key not in PROMISES or not NUMBER.fullmatch(number):
+                yield f"guarantee.{name}: {_short(key)} is {_short(number)}"
+    for value in part.values:
+        for number in (value.threshold, value.achieved):
+            if number is not None and not NUMBER.fullmatch(number):
+                yield f"guarantee.values: {_short(number)}"
+
+
+def _of_checks(manifest: Manifest) -> Iterator[str]:
+    checks = manifest.audit.checks
+    if len(checks) > CHECKS:
+        yield f"audit.checks: {len(checks):,} of them"
+    for check in checks:
+        if max(len(t or "") for t in (check.name, check.asked, check.achieved, check.evidence)) > TEXT:
+            yield f"audit.checks: {_short(check.name)} is longer than {TEXT:,} characters"
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")

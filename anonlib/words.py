@@ -1,0 +1,148 @@
+"""What a release promises, in words: one template per model, filled with plain numbers.
+
+Methods fill them with the numbers they chose, the audit with those it derives itself from the manifest and the tables; so a text
+that promises anything else is found. Nothing is computed here. Shares are Fractions, counts ints; a value is its text, None a missing one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from anonlib.exact import text
+
+NAMED = 3
+"""How many values a sentence names."""
+Share = tuple[str | None, Fraction]
+"""A sensitive value, and a share that goes with it."""
+
+LEAKING = {"far_apart": "how shared buckets were filled", "refine": "why partitions were not cut on"}
+"""Parameters of heterogeneous generalization under which an adversary who knows this too is not held to the promise."""
+DISTANCES = {
+    "ordered": "the rank among the table's values",
+    "hierarchical": "the height of the lowest common ancestor in the hierarchy",
+    "flat": "1 between any two values",
+}
+
+
+def percent(share: Fraction) -> str:
+    """Rounded up to a hundredth of a percent: a promise may not look stronger than it is."""
+    hundredths = -((-share.numerator * 10_000) // share.denominator)
+    return f"{hundredths // 100}.{hundredths % 100:02d} %"
+
+
+def thresholds(column: str, strictest: Share, loosest: Share, fake_values: int = 0) -> str:
+    """F'-privacy: the lowest and the highest threshold, and whom they concern."""
+    who = (
+        "Someone who knows a person's quasi-identifiers, that the person is in the table, and how the release was made"
+    )
+    (first, low), (last, high) = strictest, loosest
+    if low == high:
+        said = f"{who} can believe no value of {column} of that person with a probability above {text(low)} ({percent(low)})."
+    else:
+        said = (
+            f"{who} can believe a value of {column} of that person with a probability of at most its threshold: from {text(low)} "
+            f"({percent(low)}) for {first!r} to {text(high)} ({percent(high)}) for {last!r}."
+        )
+    if fake_values:
+        said += (
+            f" Each bucket also lists {fake_values} value(s) that belong to nobody: to someone who knows q of its |g| records, a remaining "
+            f"value is real with probability (|g|-q)/(|g|-q+{fake_values}), which is 1/{1 + fake_values} for the last record."
+        )
+    return said
+
+
+def beliefs(column: str, rho1: Fraction | None, rho2: Fraction, protected: int, unprotected: Sequence[Share]) -> str:
+    """(rho1, rho2)-privacy: the bound, how many values it covers, and those it does not cover with their shares, the largest first."""
+    who = (
+        "Someone who knows a person's quasi-identifiers, that the person is in the table, how common each value is, and how the release "
+        "was made"
+    )
+    which = f"none of the {protected} protected values" if unprotected else "no value"
+    said = (
+        f"{who} can believe {which} of {column} of that person with a probability above {text(rho2)} ({percent(rho2)})."
+    )
+    if unprotected:
+        assert rho1 is not None
+        said += (
+            f" Not protected {'is' if len(unprotected) == 1 else 'are'} {named(unprotected)}, as each makes up more than {text(rho1)} "
+            "of the records."
+        )
+    return said
+
+
+def beliefs_in_columns(combined: str, columns: Sequence[tuple[str, Fraction]]) -> str:
+    """`combined`, what is promised of combinations, and what may be believed of a value of each column alone."""
+    alone = ", ".join(f"{percent(belief)} of {column}" for column, belief in columns)
+    return (
+        f"{combined} That is a bound on combinations: a value of one column alone may be believed with up to {alone}."
+    )
+
+
+def named(values: Sequence[Share]) -> str:
+    """The first of the values with their shares, and how many more there are."""
+    said = ", ".join(f"{value!r} ({percent(share)})" for value, share in values[:NAMED])
+    return said + (f" and {len(values) - NAMED:,} more" if len(values) > NAMED else "")
+
+
+def matches(column: str, l: int | None, beta: Fraction | None, leaking: Sequence[str] = ()) -> str:  # noqa: E741
+    """Heterogeneous generalization: l-diversity or, without an l, beta-likeness by matches."""
+    if l is not None:
+        said = (
+            f"Every published record may be that of any of {l} persons, each with probability {text(Fraction(1, l))}, and "
+            f"these have {l} different values of {column}."
+        )
+    else:
+        said = (
+            "Every published record may be that of any of the persons it matches, all with the same probability; among them no value of "
+            f"{column} has more than {text(1 + (beta or Fraction(0)))} times its share of the whole table."
+        )
+    for name in leaking:
+        said += f" This does not hold against an adversary who knows {LEAKING[name]} ({name})."
+    return said
+
+
+def rings(column: str, l: int) -> str:  # noqa: E741  (the field's name)
+    """Ring generalization: l-diversity by matches, told from the person's side."""
+    return (
+        f"Every person's record may be any of {l} published records, each with probability {text(Fraction(1, l))}, and these have {l} "
+        f"different values of {column}."
+    )
+
+
+def closeness(column: str, distance: str, t: Fraction, k: int = 1) -> str:
+    """t-closeness, with k-anonymity where k > 1."""
+    said = (
+        f"Among the records that share their published quasi-identifiers, the values of {column} are spread as in the whole table up to "
+        f"an earth mover's distance of {text(t)} (distance between values: {DISTANCES[distance]}; 1 is the farthest)."
+    )
+    if k > 1:
+        said += f" At least {k} records share them."
+    return said
+
+
+def classes(column: str, asked: Mapping[str, Fraction], distance: str = "") -> str:
+    """What is promised of equivalence classes: `asked` by the names that `anonlib.release.generalized` lists."""
+    said = []
+    if asked.get("k", Fraction(1)) > 1:
+        said.append(f"Every record shares its published quasi-identifiers with at least {text(asked['k'] - 1)} others.")
+    if "distinct_l" in asked:
+        said.append(
+            f"Among the records that share them, {column} has at least {text(asked['distinct_l'])} different values; how often each occurs "
+            "is not bounded."
+        )
+    if "frequency_l" in asked:
+        said.append(
+            f"No value of {column} belongs to more than 1/{text(asked['frequency_l'])} of the records that share them."
+        )
+    if "beta" in asked:
+        said.append(
+            f"No value's share among them is more than {text(1 + asked['beta'])} times its share of the whole table."
+        )
+    if "enhanced_beta" in asked:
+        said.append(
+            f"No value's share among them is more than 1 + min({text(asked['enhanced_beta'])}, -ln p) times its share p of the whole table."
+        )
+    if "t" in asked:
+        said.append(closeness(column, distance, asked["t"]))
+    return " ".join(said) or "Nothing is promised."

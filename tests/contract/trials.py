@@ -1,0 +1,332 @@
+"""Whole methods on paper: what their pure code gives for a small table, judged as the audit judges a release. No Spark.
+
+Everything that a method decides (thresholds, buckets, gammas, classes, matches) and every record kernel is the product's own, looked up
+when the trial runs, so that a planted fault takes part. What the tables would then hold is counted here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from anonlib import words
+from anonlib.audit import bucketized_judge, generalized_evidence, generalized_judge, perturbed_judge
+from anonlib.audit.generalized_evidence import FAULTS, GraphFacts
+from anonlib.audit.verdict import Verdict
+from anonlib.domains import NumericDomain
+from anonlib.exact import exact
+from anonlib.kernels import equivalence_classes, halving, mondrian, perturb, ring_generalization, round_robin, take_out
+from anonlib.methods import bucketize, heterogeneous
+from anonlib.methods import perturb as perturbing
+from anonlib.privacy import class_requirements as requirements
+from anonlib.privacy import f_privacy, rho_privacy, subtables, t_closeness
+from anonlib.privacy.counts import SensitiveCounts
+from anonlib.spec.methods import Bucketize
+from anonlib.spec.perturb import Perturb
+from tests import paper
+
+KEY = bytes(range(32))
+VALUES = ("asthma", "cold", "flu", "gout", "HIV", "mumps")
+N = 60
+DOMAIN = NumericDomain("age", 0.0, float(N - 1))
+
+
+def counted(*counts: int) -> SensitiveCounts:
+    return SensitiveCounts(VALUES[: len(counts)], np.array(counts, dtype=np.int64))
+
+
+def ranked(counts: SensitiveCounts) -> tuple[Any, Any]:
+    """Value codes of all records, and their ranks within the value."""
+    code = np.repeat(np.arange(counts.m), counts.counts)
+    return code, np.concatenate([np.arange(c, dtype=np.int64) for c in counts.counts.tolist()])
+
+
+def of_value(counts: SensitiveCounts) -> dict[str, int]:
+    return dict(zip(counts.values, counts.counts.tolist(), strict=True))
+
+
+# --- bucketize ------------------------------------------------------------------------------------------------------------------
+
+
+def buckets(privacy: Mapping[str, str], *table: int) -> Callable[[], Verdict]:
+    """Thresholds, two sizes of buckets, records dealt round robin."""
+
+    def trial() -> Verdict:
+        counts = counted(*table)
+        wanted = Bucketize.model_validate({"privacy": dict(privacy), "solver": "two_size", "max_bucket_size": 12})
+        thresholds, solution = bucketize.choose_buckets(counts, wanted)
+        deal = round_robin.Deal.of(solution.setting, solution.partition)
+        of = round_robin.RoundRobin(deal, KEY)(*ranked(counts))
+        listed: list[dict[str, int]] = []
+        for stretch in round_robin.composition(deal):
+            held = {counts.values[c]: k for c, k in zip(stretch.codes, stretch.counts, strict=True)}
+            listed += [held] * (stretch.stop - stretch.start)
+        facts, found = paper.bucketized(
+            listed,
+            dict(privacy),
+            dict(zip(counts.values, thresholds.fractions, strict=True)),
+            in_qit=np.bincount(of, minlength=deal.buckets).tolist(),
+            loss=solution.loss,
+            msbs=solution.setting.msbs,
+            stated=of_value(counts),
+        )
+        order = sorted(counts.values)
+        sorted_counts = SensitiveCounts(tuple(order), np.array([of_value(counts)[v] for v in order], dtype=np.int64))
+        sorted_thresholds = f_privacy.Thresholds(tuple(exact(v["threshold"]) for v in found["guarantee"]["values"]))
+        found["guarantee"]["words"] = f_privacy.guarantee_words("illness", sorted_counts, sorted_thresholds)
+        found["solver"]["setting"] = [
+            {"size": s, "number": b} for s, b in zip(solution.setting.sizes, solution.setting.numbers, strict=True)
+        ]
+        return bucketized_judge.judge(facts, paper.stating(found))
+
+    return trial
+
+
+def one_bucket(privacy: Mapping[str, str], *table: int) -> Callable[[], Verdict]:
+    """The whole table in one bucket, under thresholds that were let pass."""
+
+    def trial() -> Verdict:
+        counts = counted(*table)
+        asked = f_privacy.FPrivacy.uniform(privacy["default"])
+        thresholds = dict(zip(counts.values, asked.thresholds(counts).fractions, strict=True))
+        facts, found = paper.bucketized([of_value(counts)], dict(privacy), thresholds)
+        return bucketized_judge.judge(facts, paper.stating(found))
+
+    return trial
+
+
+# --- perturb --------------------------------------------------------------------------------------------------------------------
+
+
+def subtabled(rho2: str, rho1: str | None, *table: int) -> Callable[[], Verdict]:
+    """Sub-tables, gammas, and records perturbed."""
+
+    def trial() -> Verdict:
+        counts = counted(*table)
+        asked = {"rho2": rho2} | ({"rho1": rho1} if rho1 else {})
+        choice = perturbing.choose_subtables(counts, Perturb.model_validate(asked))
+        facts, found = _perturbed(counts, choice, rho2, rho1)
+        order = sorted(counts.values)
+        in_order = SensitiveCounts(tuple(order), np.array([of_value(counts)[v] for v in order], dtype=np.int64))
+        protected = np.array([choice.protected[counts.values.index(v)] for v in order])
+        wanted = rho_privacy.RhoPrivacy.of(rho2, rho1)
+        found["guarantee"]["words"] = rho_privacy.guarantee_words("illness", wanted, in_order, protected)
+        return perturbed_judge.judge(facts, paper.stating(found))
+
+    return trial
+
+
+def _perturbed(counts: SensitiveCounts, choice: Any, rho2: str, rho1: str | None) -> Any:
+    found = choice.partitioning
+    records = perturb.unpack(perturb.Perturb(found.subtables, KEY)(*ranked(counts)))
+    shown = [
+        Counter(counts.values[c] for c in records.code[records.subtable == i].tolist())
+        for i in range(len(found.subtables))
+    ]
+    tables = list(found.subtables)
+    parts = [{counts.values[c]: n for c, n in zip(t.codes.tolist(), t.counts.tolist(), strict=True)} for t in tables]
+    guarded = frozenset(v for v, p in zip(counts.values, choice.protected.tolist(), strict=True) if p)
+    utility = {
+        "mean_retention": found.subtables.mean_retention,
+        "uniform_retention": choice.uniform.subtables.mean_retention,
+        "error_bound": found.bound,
+        "uniform_error_bound": choice.uniform.bound,
+        "count_error": found.count_error,
+        "uniform_count_error": choice.uniform.count_error,
+    }
+    return paper.perturbed(
+        parts,
+        [t.gamma for t in tables],
+        exact(rho2),
+        None if rho1 is None else exact(rho1),
+        published=shown,
+        retention=[float(t.retention) for t in tables],
+        utility=utility,
+        protected=guarded,
+    )
+
+
+def two_columns() -> Verdict:
+    """Illness and ward perturbed as one: what is said of each column alone."""
+    values = ("a|x", "a|y", "b|x", "b|y")
+    counts = SensitiveCounts(values, np.array([900, 700, 800, 600], dtype=np.int64))
+    choice = perturbing.choose_subtables(counts, Perturb.model_validate({"rho2": "1/2"}))
+    facts, found = _perturbed(counts, choice, "1/2", None)
+    groups = [np.array([0, 0, 1, 1], dtype=np.int64), np.array([0, 1, 0, 1], dtype=np.int64)]
+    alone = [
+        (n, subtables.belief_in_groups(choice.partitioning.subtables, g))
+        for n, g in zip(("illness", "ward"), groups, strict=True)
+    ]
+    said = rho_privacy.guarantee_words("illness and ward", rho_privacy.RhoPrivacy.of("1/2"), counts, choice.protected)
+    found["guarantee"] |= {"sensitive": "illness and ward", "words": words.beliefs_in_columns(said, alone)}
+    types = paper.operator_types({"illness": "string", "ward": "string"})
+    microdata = {"age": "quasi_identifier", "illness": "sensitive", "ward": "sensitive", "subtable": "subtable"}
+    kinds = {n: "int" if n in ("age", "subtable") else "string" for n in microdata}
+    rows = found["tables"]
+    rows["microdata"] = paper.table(counts.n, {n: (kinds[n], role) for n, role in microdata.items()})
+    rows["operators"] = paper.table(len(choice.partitioning.subtables), {n: (t, n) for n, t in types.items()})
+    facts = replace(facts, columns={"microdata": tuple(kinds.items()), "operators": tuple(types.items())})
+    return perturbed_judge.judge(facts, paper.stating(found))
+
+
+# --- classes --------------------------------------------------------------------------------------------------------------------
+
+
+def people(m: int, seed: int = 3) -> tuple[Any, Any]:
+    """(ages 0, 1, ..., sensitive codes) of N persons; codes go round, then are shuffled."""
+    sensitive = np.arange(N) % m
+    np.random.default_rng(seed).shuffle(sensitive)
+    return np.arange(N, dtype=np.int64), sensitive.astype(np.int64)
+
+
+def required(asked: Mapping[str, str], counts: SensitiveCounts, kind: str) -> Any:
+    """The predicate of a promise, as the methods make it."""
+    number = {name: exact(written) for name, written in asked.items()}
+    made = {
+        "k": lambda a: requirements.KAnonymity(int(a)),
+        "distinct_l": lambda a: requirements.DistinctDiversity(int(a)),
+        "frequency_l": lambda a: requirements.frequency_diversity(int(a), counts.m),
+        "beta": lambda a: requirements.beta_likeness(a, counts),
+        "enhanced_beta": lambda a: requirements.enhanced_beta_likeness(a, counts),
+        "t": lambda a: t_closeness.TCloseness(ground(counts, kind), counts.counts, a),
+    }
+    return requirements.all_of([made[name](a) for name, a in number.items()])
+
+
+def ground(counts: SensitiveCounts, kind: str) -> Any:
+    if kind == "ordered":
+        return t_closeness.GroundDistance.ordered(counts.values)
+    return t_closeness.GroundDistance.flat(counts.m)
+
+
+def classes(
+    asked: Mapping[str, str], m: int = 3, kind: str = "flat", by: str = "mondrian", several: bool = False
+) -> Callable[[], Verdict]:
+    """Classes by a kernel under a promise."""
+
+    def trial() -> Verdict:
+        age, sensitive = people(m)
+        counts = SensitiveCounts(tuple(map(str, range(m))), np.bincount(sensitive))
+        requirement = required(asked, counts, kind)
+        if several:
+            requirement = t_closeness.SeveralAttributes((requirement,))
+        if by == "mondrian":
+            of = mondrian.mondrian([age], [DOMAIN], sensitive, m, requirement)
+        elif by == "halving":
+            records = halving.Records([age], [DOMAIN], [sensitive], [m], sensitive, np.arange(N))
+            of = halving.halved(records, np.zeros(N, dtype=np.int64), requirement)
+        else:
+            pairs = np.arange(N, dtype=np.int64) // 2
+            of = equivalence_classes.merged_until_kept(pairs, age, [sensitive], [m], requirement)
+        groups = [Counter(str(s) for s in sensitive[of == c].tolist()) for c in range(int(of.max()) + 1)]
+        return _classes(groups, asked, kind)
+
+    return trial
+
+
+def _classes(groups: Any, asked: Mapping[str, str], kind: str, sizes: Any = None) -> Verdict:
+    facts, found = paper.generalized(groups, {n: exact(a) for n, a in asked.items()}, kind)
+    if "t" in asked:
+        values = [v["value"] for v in found["guarantee"]["values"]]
+        counts = SensitiveCounts(tuple(values), np.array([v["count"] for v in found["guarantee"]["values"]]))
+        closeness = t_closeness.TCloseness(ground(counts, kind), counts.counts, exact(asked["t"]))
+        found["guarantee"]["words"] = t_closeness.guarantee_words("illness", closeness)
+    if sizes is not None:
+        found["solver"]["setting"] = paper.setting(sizes)
+    return generalized_judge.judge(facts, paper.stating(found))
+
+
+def taken_out() -> Verdict:
+    """takeOut: classes of six, two records from each of three buckets."""
+    age, sensitive = people(3)
+    sizes = [[2, 2, 2]] * (N // 6)
+    of = take_out.approximate(age.tolist(), sensitive, sizes, np.random.default_rng(1).permutation(N))
+    groups = [Counter(str(s) for s in sensitive[of == c].tolist()) for c in range(int(of.max()) + 1)]
+    return _classes(groups, {"k": "6", "frequency_l": "3"}, "flat", [6] * (N // 6))
+
+
+# --- matches --------------------------------------------------------------------------------------------------------------------
+
+
+def matches(asked: Mapping[str, str], m: int) -> Callable[[], Verdict]:
+    """Heterogeneous generalization of one partition: the kernel's own evidence, told to the audit."""
+
+    def trial() -> Verdict:
+        age, sensitive = people(m)
+        counts = SensitiveCounts(VALUES[:m], np.bincount(sensitive))
+        wanted = heterogeneous.Heterogeneous.model_validate({**asked, "matching": "greedy"})
+        kernel = heterogeneous.Matching(
+            (DOMAIN,), m, heterogeneous.bucketing(counts, wanted), None, "greedy", False, KEY
+        )
+        return _matched(counts, kernel([age], sensitive, 0), asked)
+
+    return trial
+
+
+def rings(l: int, m: int) -> Callable[[], Verdict]:  # noqa: E741
+    """Ring generalization of one partition."""
+
+    def trial() -> Verdict:
+        age, sensitive = people(m)
+        counts = SensitiveCounts(VALUES[:m], np.bincount(sensitive))
+        made = ring_generalization.rings(age, sensitive, l)
+        found = made.matches(l)
+        out = {
+            "partition": np.zeros(N, dtype=np.int64),
+            "record": np.arange(N),
+            "q0": age,
+            "own": sensitive,
+            "dummy": np.zeros(N, dtype=bool),
+            "matches": list(found),
+            "assigned": made.shifted(np.ones(len(made.sizes), dtype=np.int64)),
+        }
+        return _matched(counts, out, {"l": str(l)}, "nh")
+
+    return trial
+
+
+def _matched(
+    counts: SensitiveCounts, out: Mapping[str, Any], asked: Mapping[str, str], method: str = "heterogeneous"
+) -> Verdict:
+    names = ("partition", "record", "q0", "dummy", "matches", "assigned")
+    group = pd.DataFrame({name: list(out[name]) for name in names} | {"s0": list(out["own"])})
+    told = generalized_evidence._facts(group, 1).to_dict("records")
+    facts = _graph(told)
+    own, graph = np.asarray(out["own"]), out["matches"]
+    around = [Counter(counts.values[own[j]] for j in row) for row in graph]
+    of, found = paper.matched(of_value(counts), around, {n: exact(a) for n, a in asked.items()}, method)
+    if method == "nh":
+        found["guarantee"]["words"] = words.rings("illness", int(asked["l"]))
+    else:
+        found["guarantee"]["words"] = heterogeneous.words(
+            "illness", heterogeneous.Heterogeneous.model_validate(dict(asked))
+        )
+    dummies = int(np.asarray(out["dummy"]).sum())
+    found["rows"]["dummy"] = dummies
+    published = Counter(counts.values[own[j]] for j in out["assigned"])
+    manifest = paper.stating(found)
+    checks = tuple(generalized_evidence.graph_checks(facts, manifest))
+    rows = paper.Measured(len(own), paper.CHECKSUM)
+    manifest.tables["microdata"].rows = len(own)
+    manifest = manifest.model_copy(update={"utility": {"gcp": 1.5 / len(own), "ail": 2.5 / len(own)}})
+    kept = replace(of.graph, checks=checks)
+    of = replace(of, graph=kept, distributions=(dict(published),), boxes=replace(of.boxes, measured=rows))
+    return generalized_judge.judge(of, manifest)
+
+
+def _graph(told: list[dict[str, Any]]) -> GraphFacts:
+    shares = {int(r["key"]): (Fraction(int(r["top"]), int(r["bottom"])), 0) for r in told if r["kind"] == "share"}
+    few = [int(r["bottom"]) for r in told if r["kind"] == "fewest"]
+    return GraphFacts(
+        faults={r["kind"]: (1, 0) for r in told if r["kind"] in FAULTS},
+        shares=shares,
+        fewest=few[0] if few else 0,
+        records=sum(int(r["n"]) for r in told if r["kind"] == "records of"),
+        dummies=sum(int(r["n"]) for r in told if r["kind"] == "dummies of"),
+    )
