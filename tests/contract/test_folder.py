@@ -21,6 +21,7 @@ from anonlib.audit.folder_judge import COLUMN_LIST
 from anonlib.release.manifest import Manifest, QuasiIdentifierPart
 from anonlib.spec.methods import Bucketize, Mondrian, Perturb
 from tests.door import VALUES, bucketize, cut, people, with_column, write_files
+from tests.footers import write_with_pairs
 
 pytestmark = pytest.mark.spark
 
@@ -164,9 +165,7 @@ def without_sum(file: Path) -> None:
 def rewritten(file: Path, table: pa.Table, **pairs: str) -> None:
     """The file with other contents; Spark's list of columns stays unless `pairs` say otherwise. The manifest's sizes are made to fit."""
     kept = {k.decode(): v.decode() for k, v in (pq.read_metadata(file).metadata or {}).items() if k != b"ARROW:schema"}
-    pq.write_table(
-        table.replace_schema_metadata(kept | pairs), file, store_schema=False, use_deprecated_int96_timestamps=True
-    )
+    write_with_pairs(file, table, kept | pairs)
     without_sum(file)
     sizes_fitted(file.parents[1])
 
@@ -265,17 +264,14 @@ def test_files_dealt_anew_by_the_true_value(copy, original):
     """Rows, columns and checksums are as published, and the numbers of the files tell each record's value."""
     truth = pa.concat_tables([pq.read_table(file) for file in sorted(original.glob("*.parquet"))])
     file, rows = parts(copy)[0], pa.concat_tables([read(f) for f in parts(copy)])
-    pairs = pq.read_metadata(file).metadata
+    pairs = {k.decode(): v.decode() for k, v in pq.read_metadata(file).metadata.items()}
     shutil.rmtree(copy / "qit")
     (copy / "qit").mkdir()
     # which row is whose does not matter here: as many rows in each file as the value has records
     start = 0
     for number, count in enumerate(sorted(Counter(truth["illness"].to_pylist()).values())):
         name = f"part-{number:05d}-00000000-0000-0000-0000-000000000000-c000.snappy.parquet"
-        part = rows.slice(start, count).replace_schema_metadata(
-            {k: v for k, v in pairs.items() if k != b"ARROW:schema"}
-        )
-        pq.write_table(part, copy / "qit" / name, store_schema=False)
+        write_with_pairs(copy / "qit" / name, rows.slice(start, count), pairs)
         start += count
     assert list(failed(copy)) == ["files and sensitive values", "data files as listed"]
     sizes_fitted(copy)

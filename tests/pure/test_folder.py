@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
@@ -19,6 +18,7 @@ from anonlib.audit.folder import column_list, look
 from anonlib.audit.folder_judge import COLUMN_LIST, DATA_FILE, judge, named
 from anonlib.release import storage
 from anonlib.release.manifest import Manifest
+from tests.footers import write_with_pairs
 
 COLUMNS = {
     "qit": {"age": "int", "bucket_id": "bigint"},
@@ -69,9 +69,9 @@ def part(number: int) -> str:
 
 def data_file(path: Path, columns: dict[str, str], rows: int = 3) -> None:
     pairs = {"org.apache.spark.version": "4.0.1", COLUMN_LIST: spark_list(columns)}
-    schema = pa.schema([(c, ARROW[t]) for c, t in columns.items()], metadata=pairs)
+    schema = pa.schema([(c, ARROW[t]) for c, t in columns.items()])
     values = {"int": list(range(rows)), "bigint": list(range(rows)), "string": ["flu"] * rows}
-    pq.write_table(pa.table([values[t] for t in columns.values()], schema=schema), path, store_schema=False)
+    write_with_pairs(path, pa.table([values[t] for t in columns.values()], schema=schema), pairs)
 
 
 def sums(file: Path, block: int = 512) -> None:
