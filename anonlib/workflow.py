@@ -183,7 +183,9 @@ def _keep_evidence(kept: storage.Place, draft: Draft, format: str) -> None:
 def _run_key(spec: ReleaseSpec) -> bytes:
     """What the recipes draw from: never the release key itself, see `anonlib.spec.keys`."""
     key = resolve_key(spec.random.key, allow_open_key_file=spec.random.allow_open_key_file)
-    return run_key(key, spec.method.name, spec.method.to_public_dict(), spec.columns.to_public_dict())
+    published = {role: [n for r, n in spec.columns.roles() if r == role] for role, _ in spec.columns.roles()}
+    published.pop("identifiers", None)
+    return run_key(key, spec.method.name, spec.method.to_public_dict(), published)
 
 
 def _manifest(spec: ReleaseSpec, spark: SparkSession, draft: Draft, key_tag: str) -> Manifest:
