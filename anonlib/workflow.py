@@ -7,23 +7,24 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import anonlib
+from anonlib.audit import folder, folder_judge
 from anonlib.audit.bucketized import audit as audit_bucketized
 from anonlib.audit.generalized import audit as audit_generalized
 from anonlib.audit.perturbed import audit as audit_perturbed
-from anonlib.audit.verdict import Verdict
+from anonlib.audit.verdict import Check, Verdict
 from anonlib.engine import tables
 from anonlib.engine.failures import explained
 from anonlib.engine.microdata import Microdata, microdata
 from anonlib.engine.relational import DataFrame
 from anonlib.engine.repeatable import repeats
-from anonlib.engine.session import SparkSession, run_settings, split_settings
+from anonlib.engine.session import SparkSession, keys_on_disks, run_settings, split_settings
 from anonlib.engine.statistics import is_missing
 from anonlib.errors import AnonlibError, AuditRefused, SpecError
 from anonlib.evaluation import bucketized, generalized, perturbed
 from anonlib.evaluation.evaluation import Evaluation
 from anonlib.methods.recipe import Draft, Explanation, Say
 from anonlib.methods.registry import EXPLANATIONS, RECIPES
-from anonlib.release import storage
+from anonlib.release import reuse, storage
 from anonlib.release.manifest import (
     AuditPart,
     CheckPart,
@@ -35,7 +36,7 @@ from anonlib.release.manifest import (
     TablePart,
 )
 from anonlib.release.opened import Release
-from anonlib.spec.keys import resolve_key
+from anonlib.spec.keys import key_tag, resolve_key, run_key
 from anonlib.spec.release import ReleaseSpec
 
 STAGED_INPUT = "input"
@@ -64,7 +65,7 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
     if spec.output is None:
         raise SpecError("output: missing; say where the release goes, e.g. output: {path: releases/census}")
     place = storage.place(spec.output.path)
-    key = resolve_key(spec.random.key)
+    key = _run_key(spec)
     table = _table(spec, spark, frame)
     kept = None if spec.output.evidence is None else storage.place(spec.output.evidence)
     for left in [left for where in (place, kept) if where is not None for left in storage.leftovers(where)]:
@@ -73,9 +74,13 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
     written = [place]
     try:
         with run_settings(spark):
+            if warning := keys_on_disks(spark):
+                say(warning)
             table = _repeatable(table, spark, place, say)
             draft = RECIPES[type(spec.method)](table, spec.method, key, _stager(spark, place, spec.output.format), say)
-            manifest = _audited(_manifest(spec, spark, draft), draft, table, say)
+            tag = "" if spec.random.key is None else key_tag(key)
+            manifest = _audited(_manifest(spec, spark, draft, tag), draft, table, place, say)
+            reuse.refuse(manifest, storage.manifests_beside(place) if tag else {})
             if kept is not None:
                 say(f"keeping the evidence at {kept.path}; it is as sensitive as the original")
                 written.append(kept)
@@ -102,8 +107,18 @@ def explain(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = No
 def audit(release: Release, original: DataFrame | None = None) -> Verdict:
     """Check a release from its published tables alone, or against the original table as well."""
     rows = None if original is None else _after_policy(original, release.manifest)
-    with run_settings(release.spark), explained(f"auditing {release.path}"):
-        return AUDITS[release.manifest.layout](release.tables, release.manifest, rows)
+    manifest = release.manifest
+    lies_there = folder_judge.judge(folder.look(release.path, manifest), manifest)
+    try:
+        with run_settings(release.spark), explained(f"auditing {release.path}"):
+            verdict = AUDITS[manifest.layout](release.tables, manifest, rows)
+    except AnonlibError as error:
+        if all(check.passed for check in lies_there):
+            raise
+        verdict = Verdict(
+            (Check("tables", False, "tables that can be read", str(error)),)
+        )  # for what lies in the folder
+    return replace(verdict, checks=(*verdict.checks, *lies_there))
 
 
 def evaluate(
@@ -165,7 +180,15 @@ def _keep_evidence(kept: storage.Place, draft: Draft, format: str) -> None:
     storage.publish(kept, None, draft.evidence)
 
 
-def _manifest(spec: ReleaseSpec, spark: SparkSession, draft: Draft) -> Manifest:
+def _run_key(spec: ReleaseSpec) -> bytes:
+    """What the recipes draw from: never the release key itself, see `anonlib.spec.keys`."""
+    key = resolve_key(spec.random.key, allow_open_key_file=spec.random.allow_open_key_file)
+    published = {role: [n for r, n in spec.columns.roles() if r == role] for role, _ in spec.columns.roles()}
+    published.pop("identifiers", None)
+    return run_key(key, spec.method.name, spec.method.to_public_dict(), published)
+
+
+def _manifest(spec: ReleaseSpec, spark: SparkSession, draft: Draft, key_tag: str) -> Manifest:
     assert spec.output is not None
     format = spec.output.format
     return Manifest(
@@ -192,12 +215,12 @@ def _manifest(spec: ReleaseSpec, spark: SparkSession, draft: Draft) -> Manifest:
             )
             for name, frame in draft.tables.items()
         },
-        splits=SplitsPart(partitions=draft.partitions, settings=split_settings(spark)),
+        splits=SplitsPart(partitions=draft.partitions, settings=split_settings(spark), key_tag=key_tag),
         quasi_identifiers=list(draft.quasi_identifiers),
     )
 
 
-def _audited(manifest: Manifest, draft: Draft, table: Microdata, say: Say) -> Manifest:
+def _audited(manifest: Manifest, draft: Draft, table: Microdata, place: storage.Place, say: Say) -> Manifest:
     """The manifest completed with what the staged tables were measured to be. Raises AuditRefused under `audit: gate`."""
     mode = manifest.audit.mode
     say("auditing the staged tables" if mode != "off" else "measuring the staged tables (the audit is off)")
@@ -205,6 +228,9 @@ def _audited(manifest: Manifest, draft: Draft, table: Microdata, say: Say) -> Ma
         proof = {"original": table.published, "evidence": draft.evidence} if draft.evidence else {}
         verdict = AUDITS[draft.layout](draft.tables, manifest, columns=table.columns, staged=True, **proof)
     _all_there(draft, verdict)
+    storage.drop_committers_notes(place, manifest.tables)
+    lies_there = folder.look(place.staging, manifest, staged=True)
+    verdict = replace(verdict, checks=(*verdict.checks, *folder_judge.judge(lies_there, manifest, staged=True)))
     if mode == "gate" and not verdict.passed:
         raise AuditRefused(refusal(verdict))
     checks = [CheckPart(**asdict(check)) for check in verdict.checks] if mode != "off" else []
@@ -219,6 +245,7 @@ def _audited(manifest: Manifest, draft: Draft, table: Microdata, say: Say) -> Ma
                 name: part.model_copy(update=asdict(verdict.tables[name])) if name in verdict.tables else part
                 for name, part in manifest.tables.items()
             },
+            "files": folder_judge.named(lies_there, manifest),
         }
     )
 

@@ -41,13 +41,14 @@ def manifest(layout: str, method: str, parameters: dict[str, Any], n: int, **par
         "audit": {"mode": "gate", "passed": None, "checks": []},
         "splits": {"partitions": 1, "settings": {}},
         **parts,
+        "tables": {name: {**of, "path": name} for name, of in parts["tables"].items()},
     }
 
 
 def table(rows: int, columns: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
     """A table of the manifest; columns : {name: (type, role)}."""
     listed = [{"name": n, "type": t, "role": r} for n, (t, r) in columns.items()]
-    return {"path": "-", "format": "parquet", "rows": rows, "checksum": CHECKSUM, "columns": listed}
+    return {"format": "parquet", "rows": rows, "checksum": CHECKSUM, "columns": listed}
 
 
 def total(groups: Sequence[Bucket]) -> Counter[str]:

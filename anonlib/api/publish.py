@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -37,7 +38,7 @@ def publish(
     given: dict[str, Any] = {
         "columns": columns,
         "method": method,
-        "output": {"path": output or tempfile.mkdtemp(prefix="anonlib-")},
+        "output": {"path": output or os.path.join(tempfile.mkdtemp(prefix="anonlib-"), "release")},
         "audit": audit,
     }
     if missing is not None:

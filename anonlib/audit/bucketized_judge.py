@@ -42,6 +42,9 @@ def judge(facts: BucketizedFacts, manifest: Manifest, columns: Columns | None = 
     qit, st = facts.qit, facts.st
     if not checks[2].passed or thresholds is None or qit is None or st is None:
         return Verdict(tuple(checks))
+    if any(entry.code >= len(thresholds) for entry in st.entries):
+        unlisted = Check("rows of st", False, "listed values alone", "st has values that the manifest does not list")
+        return Verdict((*checks, unlisted))
     release = Stated(manifest, thresholds, stated.fake_values(manifest))
     achieved = shares_of(st.entries, release.fake_values)
     checks += [
@@ -232,7 +235,7 @@ def _sizes(release: Stated, facts: StFacts) -> Check:
         if wanted.get(size, 0) != found.get(size, 0)
     ]
     if loss != release.manifest.solver.loss:
-        faults.append(f"loss: stated {release.manifest.solver.loss:,}, found {loss:,}")
+        faults.append(f"loss: stated {release.manifest.solver.loss}, found {loss}")
     utility = release.manifest.utility.get("msbs", msbs)
     if abs(utility - msbs) > 1e-9 * max(1.0, msbs):
         faults.append(f"MSBS: stated {utility}, found {msbs}")

@@ -24,6 +24,7 @@ NUMBER = re.compile(r"(none|-?\d{1,400}(\.\d{1,400})?(/\d{1,400})?)")
 """A number as exact text. Shares of classes are fractions of counts; gains of shares may have some hundred digits."""
 VERSION = re.compile(r"[\w.+-]{1,40}")
 SETTING = re.compile(r"\w{1,30}")
+KEY_TAG = re.compile(r"([0-9a-f]{32})?")
 TEXT, CHECKS = 2_000, 100
 """Characters of a sentence, and recorded checks, at most."""
 
@@ -131,25 +132,48 @@ def _faults(manifest: Manifest) -> Iterator[str]:
     for key, setting in manifest.splits.settings.items():
         if key not in SPLITS or not SETTING.fullmatch(setting):
             yield f"splits.settings: {_short(key)} is {_short(setting)}"
+    if not KEY_TAG.fullmatch(manifest.splits.key_tag):
+        yield f"splits.key_tag: {_short(manifest.splits.key_tag)}"
+    yield from (f"files: no table {_short(name)}" for name in set(manifest.files) - set(manifest.tables))
+    yield from (
+        f"tables.{_short(n)}.path is {_short(part.path)}" for n, part in manifest.tables.items() if part.path != n
+    )
     for part in (manifest.guarantee, *manifest.guarantee.also):
         yield from _of_guarantee(part)
     yield from _of_checks(manifest)
 
 
 def _parameters(name: str, parameters: Mapping[str, Any]) -> Iterator[str]:
-    """A known method's parameters are such as its spec takes; another's are few, short and flat."""
-    if name in METHODS:
-        try:
-            read_method({name: dict(parameters)})
-        except (Faults, AnonlibError, ValueError) as problem:
-            yield f"method.parameters: {_short(str(problem))}"
+    """A known method's parameters are ones that its spec takes, spelled as this library spells them; another's are few, short and flat."""
+    if name not in METHODS:
+        yield from _flat(parameters)
         return
+    try:
+        known = read_method({name: dict(parameters)}).to_public_dict()
+    except (Faults, AnonlibError, ValueError, TypeError, AttributeError, ArithmeticError) as problem:
+        yield f"method.parameters: {_short(str(problem))}"
+        return
+    yield from (
+        f"method.parameters.{_short(key)} is {_short(str(value))}, which {name} reads as {_short(str(known.get(key)))}"
+        for key, value in parameters.items()
+        if value is not None and not _among(value, known.get(key))
+    )
+
+
+def _flat(parameters: Mapping[str, Any]) -> Iterator[str]:
     if len(parameters) > 30:
         yield f"method.parameters: {len(parameters)} of them"
     for key, value in parameters.items():
         inner = value.values() if isinstance(value, Mapping) and len(value) <= 30 else [value]
         if not all(v is None or isinstance(v, (int, float)) or (isinstance(v, str) and len(v) <= 60) for v in inner):
             yield f"method.parameters: {_short(key)} is {_short(str(value))}"
+
+
+def _among(given: Any, known: Any) -> bool:
+    """Whether a parameter is as it is known; one that a later version has besides may be missing."""
+    if isinstance(given, Mapping) and isinstance(known, Mapping):
+        return all(key in known and _among(value, known[key]) for key, value in given.items())
+    return str(given) == str(known)
 
 
 def _details(manifest: Manifest) -> Iterator[str]:

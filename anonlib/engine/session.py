@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +19,8 @@ LOCAL_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "8",
     "spark.sql.session.timeZone": "UTC",
+    # what Spark writes to local disks while it works, rows of the input and the run's key in a broadcast function, is encrypted
+    "spark.io.encryption.enabled": "true",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # as Spark 4 does by itself: 3.5 refuses dates before 1582 and instants before 1900 until it is told which calendar they are in
@@ -90,6 +93,26 @@ def run_settings(spark: SparkSession) -> Iterator[None]:
                     spark.conf.unset(name)
                 else:
                     spark.conf.set(name, was)
+
+
+def keys_on_disks(spark: SparkSession) -> str | None:
+    """A warning when tasks run on other machines and Spark may write what they carry, the run's key among it, to their disks unencrypted.
+
+    Spark ships a Python function as a broadcast, and one of more than 1 MiB as a file below `spark.local.dir`, which stays until the
+    session ends; it is encrypted when `spark.io.encryption.enabled` is. None on one machine, where our own sessions set that, or where
+    the session does not tell.
+    """
+    found = {}
+    for name in ("spark.master", "spark.io.encryption.enabled"):
+        with suppress(Exception):
+            found[name] = str(spark.conf.get(name, None) or "")
+    master, encrypted = found.get("spark.master", ""), found.get("spark.io.encryption.enabled", "")
+    if not master or re.fullmatch(r"local(\[.*\])?", master) or encrypted.lower() == "true":
+        return None
+    return (
+        "note: spark.io.encryption.enabled is off, so this run's key may lie on the workers' disks (spark.local.dir) while it lasts, and "
+        "in what deleted files leave behind; turn it on, or keep those folders to the job's own user, on encrypted disks"
+    )
 
 
 SPLIT_SETTINGS = (

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from anonlib.engine.failures import explained
 from anonlib.sql import quoted
@@ -37,9 +39,45 @@ def read(
 
 
 def write(frame: DataFrame, path: str, format: str, doing: str) -> None:
-    """Write `frame` to a new folder. One job."""
+    """Write `frame` to a new folder, without the comments and metadata of its columns. One job."""
     with explained(doing):
-        frame.write.format(format).mode("error").save(path)
+        plain(frame).write.format(format).mode("error").save(path)
+
+
+def plain(frame: DataFrame) -> DataFrame:
+    """The same rows under the same names and types, with no comment or metadata on any column or nested field.
+
+    A table's comments and metadata come along with its columns, and Spark writes them word for word into each file (Parquet: the footer's
+    `org.apache.spark.sql.parquet.row.metadata`; Delta: the log). They may name people, sources and codes, and nobody has asked to publish
+    them. A frame that has none is given back as it is.
+    """
+    fields = frame.schema.fields
+    bare = [T.StructField(f.name, bare_type(f.dataType), f.nullable) for f in fields]
+    if bare == fields:
+        return frame
+    columns = [F.col(quoted(f.name)) for f in fields]
+    return frame.select(
+        *[
+            (c if b.dataType == f.dataType else c.cast(b.dataType)).alias(f.name, metadata=_NO_METADATA)
+            for c, f, b in zip(columns, fields, bare, strict=True)
+        ]
+    )
+
+
+# stated in the last projection of all: an alias that states none takes on its column's once the optimizer has joined projections.
+# pyspark 3.5 takes an empty mapping for none stated
+_NO_METADATA = {} if int(pyspark.__version__.split(".")[0]) >= 4 else {"comment": ""}
+
+
+def bare_type(kind: T.DataType) -> T.DataType:
+    """A type without the metadata of the fields inside it."""
+    if isinstance(kind, T.StructType):
+        return T.StructType([T.StructField(f.name, bare_type(f.dataType), f.nullable) for f in kind.fields])
+    if isinstance(kind, T.ArrayType):
+        return T.ArrayType(bare_type(kind.elementType), kind.containsNull)
+    if isinstance(kind, T.MapType):
+        return T.MapType(bare_type(kind.keyType), bare_type(kind.valueType), kind.valueContainsNull)
+    return kind
 
 
 def read_back(spark: SparkSession, path: str, format: str) -> DataFrame:

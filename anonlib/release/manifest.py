@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 FORMAT_VERSION = 1
 FILE_NAME = "manifest.json"
@@ -133,24 +133,35 @@ class QuasiIdentifierPart(_Part):
 
 
 class TablePart(_Part):
-    """A table of the release: `path` is relative to the release; `checksum` is over its rows in any order."""
+    """A table of the release: `path` is a folder of the release itself; `checksum` is over its rows in any order."""
 
-    path: str
+    path: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")
     format: str
     rows: int
     checksum: str
     columns: list[ColumnPart]
 
 
+class FilePart(_Part):
+    """A data file of a table: its name in the table's folder, and its size in bytes."""
+
+    name: str
+    size: int
+
+
 class SplitsPart(_Part):
-    """How the input was cut into partitions: with the same key and the same splits a run repeats row for row."""
+    """How the input was cut into partitions: with the same key and the same splits a run repeats row for row.
+
+    key_tag : of a run with a stored key, what tells its key from others and leads to none; "" with a fresh one
+    """
 
     partitions: int
     settings: dict[str, str]
+    key_tag: str = ""
 
 
 class Manifest(_Part):
-    """The whole of `manifest.json`. `quasi_identifiers` is filled by the generalized layout."""
+    """The whole of `manifest.json`. `quasi_identifiers` is filled by the generalized layout; `files` are those of each table."""
 
     format_version: int = FORMAT_VERSION
     anonlib_version: str
@@ -166,6 +177,7 @@ class Manifest(_Part):
     tables: dict[str, TablePart]
     splits: SplitsPart
     quasi_identifiers: list[QuasiIdentifierPart] = []
+    files: dict[str, list[FilePart]] = {}
 
     def to_json(self) -> str:
         """Readable JSON text."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -173,6 +174,100 @@ def read_manifest(path: str) -> str:
         raise SpecError(
             f"{path!r}: its {FILE_NAME} cannot be read ({error}); check the path and its permissions"
         ) from None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a folder holds: `path` relative to it, with slashes; `size` in bytes; `kind` is "file", "folder", or "link" (no plain file)."""
+
+    path: str
+    size: int
+    kind: str
+
+
+def listing(path: str) -> list[Entry]:
+    """Everything below `path`, hidden or not, at any depth, sorted; links are listed and not followed. No file is opened.
+
+    Cost: one listing request per folder or per 1,000 files, by the file system. Raises SpecError when it cannot be listed.
+    """
+    path = _normal(path)
+    try:
+        if _is_local(path):
+            return sorted(_below(_local(path)), key=lambda entry: entry.path)
+        system, inside = _remote(path)
+        found = system.get_file_info(fs.FileSelector(inside, recursive=True))
+    except OSError as error:
+        raise SpecError(f"{path!r}: its files cannot be listed ({error}); check the path and its permissions") from None
+    start = len(inside.rstrip("/")) + 1
+    kinds = {fs.FileType.File: "file", fs.FileType.Directory: "folder"}
+    entries = [Entry(i.path[start:].rstrip("/"), i.size or 0, kinds.get(i.type, "link")) for i in found]
+    return sorted(entries, key=lambda entry: entry.path)
+
+
+def _below(folder: Path, inside: str = "") -> Iterator[Entry]:
+    for entry in os.scandir(folder):
+        path = f"{inside}{entry.name}"
+        if entry.is_symlink() or not (entry.is_dir() or entry.is_file()):
+            yield Entry(path, 0, "link")
+        elif entry.is_dir():
+            yield Entry(path, 0, "folder")
+            yield from _below(folder / entry.name, f"{path}/")
+        else:
+            yield Entry(path, entry.stat().st_size, "file")
+
+
+def opened(path: str, entry: str) -> Any:
+    """The file `entry` of the folder `path`, for reading at any place, as PyArrow opens it."""
+    path = _normal(path)
+    system, inside = (fs.LocalFileSystem(), str(_local(path))) if _is_local(path) else _remote(path)
+    return system.open_input_file(f"{inside}/{entry}")
+
+
+def drop_committers_notes(where: Place, tables: Iterable[str]) -> None:
+    """Empty the table folders of the staging area of a `_SUCCESS` that is not empty: some committers write hosts, jobs and file names
+    into it, which nobody has asked to publish, and a release exists by its manifest."""
+    for table in tables:
+        held = {entry.path: entry.size for entry in listing(where.table(table))}
+        if not held.get("_SUCCESS"):
+            continue
+        for name in ("_SUCCESS", "._SUCCESS.crc"):
+            if name in held:
+                _delete(where.table(table), name)
+
+
+def _delete(path: str, name: str) -> None:
+    path = _normal(path)
+    system, inside = (fs.LocalFileSystem(), str(_local(path))) if _is_local(path) else _remote(path)
+    system.delete_file(f"{inside}/{name}")
+
+
+def manifests_beside(where: Place) -> dict[str, str]:
+    """{path: text of its manifest} of the other releases in the folder that the release will lie in. What cannot be read is left out.
+
+    Cost: one listing, and a small read per folder there, 16 at a time.
+    """
+    path = _normal(where.path)
+    with suppress(OSError):
+        if _is_local(path):
+            system: Any = fs.LocalFileSystem()
+            inside = str(_local(path))
+        else:
+            system, inside = _remote(path)
+        parent = inside.rpartition("/")[0] or "/"
+        found = system.get_file_info(fs.FileSelector(parent, allow_not_found=True))
+        folders = [i.path for i in found if i.type == fs.FileType.Directory and not i.base_name.startswith(".")]
+        with ThreadPoolExecutor(16) as pool:
+            texts = list(pool.map(lambda folder: _manifest_in(system, folder), folders))
+        return {folder: text for folder, text in zip(folders, texts, strict=True) if text}
+    return {}
+
+
+def _manifest_in(system: Any, folder: str) -> str:
+    try:
+        with system.open_input_stream(f"{folder}/{FILE_NAME}") as stream:
+            return bytes(stream.read()).decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _normal(path: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from anonlib.errors import SpecError
-from anonlib.spec.part import Fault, faults_of
+from anonlib.spec.part import Fault, faults_of, without_secrets
 from anonlib.spec.release import ReleaseSpec
 from anonlib.spec.yaml_text import parse_yaml
 
@@ -29,7 +29,7 @@ def load_spec(path: str | Path, base_dir: str | Path | None = None) -> ReleaseSp
     try:
         return parse_spec(parse_yaml(text), base_dir)
     except SpecError as error:
-        raise SpecError(f"{path}: {error}") from None
+        raise SpecError(f"{path}: {without_secrets(str(error))}") from None
 
 
 def parse_spec(
@@ -68,5 +68,5 @@ def _ends(given: Mapping[str, Any], given_frame: bool) -> list[Fault]:
 
 
 def _told(faults: list[Fault]) -> str:
-    lines = [f"{path}: {sentence}" if path else sentence for path, sentence in faults]
+    lines = [without_secrets(f"{path}: {sentence}" if path else sentence) for path, sentence in faults]
     return lines[0] if len(lines) == 1 else f"{len(lines)} things to mend:\n  " + "\n  ".join(lines)

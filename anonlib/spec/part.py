@@ -118,6 +118,19 @@ def shown(value: Any) -> str:
     return written if len(written) <= 80 else written[:77] + "..."
 
 
+_SECRETS = re.compile(
+    r"[0-9A-Fa-f]{32,}|(?:[0-9A-Fa-f]{2}[ :-]){15,}[0-9A-Fa-f]{2}"  # hexadecimal, 128 bits or more
+    r"|[A-Za-z0-9+/_-]{43}="  # 256 bits in base 64
+    r"|(?<![A-Za-z0-9+])(?=[^\W_]*[0-9])(?=[^\W_]*[a-z])(?=[^\W_]*[A-Z])[A-Za-z0-9+]{40,}"
+)
+
+
+def without_secrets(message: str) -> str:
+    """A message in which whatever looks like a key is replaced by its length: a key that stands at a wrong place of the spec, even as
+    a name, must not go on into logs."""
+    return _SECRETS.sub(lambda found: f"({len(found[0])} characters that look like a key)", message)
+
+
 def listed(names: Iterable[str]) -> str:
     """Names for a message."""
     return ", ".join(names)

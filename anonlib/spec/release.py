@@ -16,7 +16,7 @@ from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.spec.keys import read_key_reference
 from anonlib.spec.method import Method
 from anonlib.spec.methods import read_method
-from anonlib.spec.part import Fault, Faults, Part, Text, fault, read_text, shown
+from anonlib.spec.part import Fault, Faults, Flag, Part, Text, did_you_mean, fault, listed, read_text, shown
 
 ColumnType = Literal["numeric", "categorical"]
 Handling = Literal["keep", "drop", "error"]
@@ -227,11 +227,33 @@ class Missing(Part):
 
 
 class Random(Part):
-    """Where the release key lies ("env:NAME" or "file:PATH"); None for a fresh key. See `anonlib.spec.keys.resolve_key`."""
+    """Where the release key lies ("env:NAME" or "file:PATH"); None for a fresh key. See `anonlib.spec.keys.resolve_key`.
+
+    Whatever is written here by mistake may be the key, so no message about this part repeats it.
+    """
 
     key: Annotated[str | None, BeforeValidator(lambda given: None if given is None else read_key_reference(given))] = (
         None
     )
+    allow_open_key_file: Flag = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keys(cls, given: Any) -> Any:
+        if isinstance(given, cls):
+            return given
+        if not isinstance(given, Mapping):
+            raise fault(
+                "this is not a mapping; write where the key lies, e.g. random: {key: env:ANONLIB_KEY}, or leave random out for a fresh key"
+            )
+        unknown = [key for key in given if key not in cls.model_fields]
+        if unknown:
+            near = did_you_mean(unknown[0], cls.model_fields)
+            raise fault(
+                f"{len(unknown)} of the keys here do not exist{near}, and are not repeated, since they may be secret; the keys here are "
+                f"{listed(cls.keys())}"
+            )
+        return dict(given)
 
 
 class ReleaseSpec(Part):

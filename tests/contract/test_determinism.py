@@ -11,7 +11,7 @@ import pytest
 from chispa import assert_df_equality
 
 import anonlib
-from tests.door import KEY, Outcome, bucketize, cut, multiset, of_its_own, people, write_files
+from tests.door import Outcome, bucketize, cut, key_file, multiset, of_its_own, people, write_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
@@ -42,8 +42,7 @@ def source(tmp_path_factory):
 @pytest.fixture(scope="module")
 def first(spark, source):
     """What the door publishes with the release key, made once."""
-    key, output = source.parent / "key", source.parent / "release"
-    key.write_text(KEY, encoding="ascii")
+    key, output = key_file(source.parent), source.parent / "release"
     frame = spark.read.parquet(str(source))
     given = {"quasi_identifiers": ["age", "country"], "sensitive": "illness", "other": ["note"], "privacy": {"l": 3}}
     more = {"solver": "two_size", "max_bucket_size": 20, "output": str(output), "key": f"file:{key}"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import uuid
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from anonlib.engine.checksum import checksum
 from anonlib.errors import AuditRefused
 from anonlib.methods import sabre
 from anonlib.methods.baselines import classes
-from tests.door import KEY, bucketize, cut, people, staging, with_column, write_files
+from tests.door import KEY, bucketize, cut, key_file, people, staging, with_column, write_files
 
 pytestmark = pytest.mark.spark
 
@@ -231,8 +232,7 @@ def original(tmp_path_factory):
 def release(spark, original):
     """60 buckets of 4 under l = 3, published once; tests change copies of it."""
     path = original.parent / "release"
-    key = original.parent / "key"
-    key.write_text(KEY, encoding="ascii")
+    key = key_file(original.parent)
     anonlib.bucketize(
         spark.read.parquet(str(original)),
         quasi_identifiers=["age", "country"],
@@ -252,11 +252,16 @@ def tampered(release, tmp_path):
 
 
 def rewrite(release: Path, name: str, change) -> None:
+    """The table changed, in one file named as Spark names it, and listed in the manifest."""
     table = change(pq.read_table(release / name)).replace_schema_metadata(
         None
     )  # Spark's own note of the columns as they were
+    file = f"part-00000-{uuid.UUID(int=7)}-c000.snappy.parquet"
     shutil.rmtree(release / name)
-    write_files(release / name, [table])
+    (release / name).mkdir()
+    pq.write_table(table, release / name / file, store_schema=False)
+    listed = [{"name": file, "size": (release / name / file).stat().st_size}]
+    facts(release, lambda found: found["files"].update({name: listed}))
 
 
 def facts(release: Path, change) -> None:

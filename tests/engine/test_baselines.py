@@ -23,7 +23,7 @@ from anonlib.spec.load import parse_spec
 
 pytestmark = pytest.mark.spark
 
-KEY = "ab" * 32
+KEY = "dd7eba842bcdb39ba7f51ffb8518900642d7903dd740ec557ed00549a0841a7b"
 TREE = parse_hierarchy("a,x,any\nb,x,any\nc,y,any\nd,y,any\ne,y,any\nf,f,any")
 QI = (
     {"name": "age", "type": "numeric"},

@@ -84,8 +84,8 @@ class Runs:
 @pytest.fixture(scope="module")
 def releases(spark, tmp_path_factory):
     monkey = pytest.MonkeyPatch()
-    monkey.setenv("ANONLIB_KEY", "ab" * 32)
-    monkey.setenv("OTHER_KEY", "cd" * 32)
+    monkey.setenv("ANONLIB_KEY", "dd7eba842bcdb39ba7f51ffb8518900642d7903dd740ec557ed00549a0841a7b")
+    monkey.setenv("OTHER_KEY", "9811d7763645e585c34b5f6f27a33181210af0a49e043a325ec21c1d67abcfaa")
     yield Runs(spark, tmp_path_factory.mktemp("heterogeneous"))
     monkey.undo()
 

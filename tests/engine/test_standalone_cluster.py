@@ -24,7 +24,7 @@ import pytest
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 ROOT = Path(__file__).resolve().parents[2]
-KEY = "5a" * 32
+KEY = "9811d7763645e585c34b5f6f27a33181210af0a49e043a325ec21c1d67abcfaa"
 METHODS = {
     "bucketize": (3_000_000, "bucketize: {privacy: {theta: 8, offset: 0.02}, solver: two_size}"),
     "perturb": (3_000_000, "perturb: {rho2: 1/6}"),

@@ -437,13 +437,14 @@ def test_a_named_hierarchy_is_parsed_with_the_spec(tmp_path: Path) -> None:
     )
 
 
-KEY = "0123456789abcdef" * 4
+KEY = "dd7eba842bcdb39ba7f51ffb8518900642d7903dd740ec557ed00549a0841a7b"
 
 
 def test_a_key_from_the_environment_or_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANONLIB_TEST_KEY", KEY)
     assert resolve_key("env:ANONLIB_TEST_KEY") == bytes.fromhex(KEY)
     (tmp_path / "release.key").write_text(KEY.upper() + "\n", encoding="ascii")
+    (tmp_path / "release.key").chmod(0o600)
     assert resolve_key("file:release.key", tmp_path) == bytes.fromhex(KEY)
     assert resolve_key(f"file:{tmp_path / 'release.key'}") == bytes.fromhex(KEY)
 
@@ -470,6 +471,7 @@ def test_a_key_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(SpecError, match="cannot be read"):
         resolve_key("file:nothing.key", tmp_path)
     (tmp_path / "binary.key").write_bytes(bytes(range(128, 160)))
+    (tmp_path / "binary.key").chmod(0o600)
     with pytest.raises(SpecError, match="it is not text"):
         resolve_key("file:binary.key", tmp_path)
     with pytest.raises(SpecError, match="never the key itself"):
