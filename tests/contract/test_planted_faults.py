@@ -37,11 +37,6 @@ def test_a_fault_on_paper_is_found_by_its_check(monkeypatch, fault):
 @pytest.mark.spark
 @pytest.mark.parametrize("fault", DOOR, ids=named)
 def test_a_fault_ends_in_exit_4_with_nothing_visible(door, monkeypatch, fault):
-    import cloudpickle
-
-    cloudpickle.register_pickle_by_value(
-        planted_faults
-    )  # what runs on the executors is the fault, not the module's own
     plant(monkeypatch, fault.where, fault.change)
     columns = door.spec("-")["columns"]
     if not fault.other:
