@@ -26,12 +26,12 @@ from pathlib import Path
 import numpy as np
 
 from anonlib.domains import generalized_certainty_penalty, penalty_of_runs
-from anonlib.kernels.disjoint_matchings import random_matching
 from anonlib.kernels.hilbert import hilbert_positions
 from anonlib.kernels.match_boxes import match_boxes
-from anonlib.kernels.matching_deal import deal
+from anonlib.kernels.matching_deal import deal, into_pools
 from anonlib.kernels.matching_graph import matching_graph
 from anonlib.kernels.mondrian import mondrian
+from anonlib.kernels.rainbow_colouring import rainbow_matching
 from anonlib.kernels.ring_generalization import rings, rings_within
 from anonlib.keyed import Stream
 from anonlib.methods.baselines.burel import Filling
@@ -56,7 +56,8 @@ def partitions(table: Table, promised: Bucketing, size: int | None) -> list[np.n
     assert whole is not None
     order = np.argsort(hilbert_positions(table.columns, table.domains), kind="stable")
     cell = np.empty(table.n, dtype=np.int64)
-    cell[order] = np.arange(table.n) * number // table.n
+    unit = promised.l or 1  # under l every partition but the last has a multiple of l records
+    cell[order] = np.minimum(np.arange(table.n) // unit * number // (table.n // unit), number - 1)
     counts = np.bincount(cell * table.m + table.sensitive, minlength=number * table.m).reshape(number, table.m)
     run = merged_runs(counts.astype(np.int64), lambda row: promised.good_enough(row, whole.mu))[cell]
     return [np.flatnonzero(run == k) for k in range(int(run.max()) + 1)]
@@ -81,19 +82,21 @@ def matched(
         cells = [pool for rows in cells for pool in pools(table, promised, rows)]
     for place, rows in enumerate(cells):
         sensitive = table.sensitive[rows]
-        buckets = promised.buckets(np.bincount(sensitive, minlength=table.m).astype(np.int64))
-        assert buckets is not None
-        dealt = deal(sensitive, buckets, Stream(KEY, "benchmark", place))
-        own = [column[rows][dealt.source] for column in table.columns]
-        matches = matching_graph(own, table.domains, dealt, buckets.distinct, matching)
-        random_matching(matches, KEY, place)
-        match_boxes(own, table.domains, matches)
-        measuring = time.perf_counter()
-        bounds = np.arange(0, matches.size + 1, matches.shape[1], dtype=np.int64)
-        each = [penalty_of_runs(d, c[matches.ravel()], bounds) for c, d in zip(own, table.domains, strict=True)]
-        lost += generalized_certainty_penalty(each) * len(matches)
-        records, edges = records + len(matches), edges + matches.size
-        spent += time.perf_counter() - measuring
+        held = promised.pools(np.bincount(sensitive, minlength=table.m).astype(np.int64))
+        assert held is not None
+        members = into_pools(sensitive, held, Stream(KEY, "benchmark pools", place))
+        for number, (buckets, inside) in enumerate(zip(held, members, strict=True)):
+            dealt = deal(sensitive[inside], buckets, Stream(KEY, "benchmark", place, number))
+            own = [column[rows][inside][dealt.source] for column in table.columns]
+            matches = matching_graph(own, table.domains, dealt, buckets.distinct, matching)
+            rainbow_matching(matches, KEY, place, number)
+            match_boxes(own, table.domains, matches)
+            measuring = time.perf_counter()
+            bounds = np.arange(0, matches.size + 1, matches.shape[1], dtype=np.int64)
+            each = [penalty_of_runs(d, c[matches.ravel()], bounds) for c, d in zip(own, table.domains, strict=True)]
+            lost += generalized_certainty_penalty(each) * len(matches)
+            records, edges = records + len(matches), edges + matches.size
+            spent += time.perf_counter() - measuring
     return lost / records, time.perf_counter() - start - spent, len(cells), edges / records, records - table.n
 
 

@@ -1,8 +1,9 @@
 """The graph behind a heterogeneous release, from the evidence that the method left for the audit; see `anonlib.release.generalized`.
 
-Recomputed: every record matches as many records as match it, itself among them; the sensitive values of its matches are as diverse
-as promised; the box that was published for it is the tight box of its matches; the value published with the box is that of one of
-them, each record's value once; the records are the original's, less the suppressed and plus the declared dummies.
+Recomputed: every record matches as many records as match it, itself among them; the sensitive values of its matches are as diverse as
+promised, and so are the values shown by the records that may be a person's; the box that was published for it is the tight box of its
+matches; the value published with the box is that of one of them, each record's value once; the records are the original's, less the
+suppressed and plus the declared dummies.
 
 Cost: the evidence is shuffled by partition twice and each partition handled in one task (p x mu numbers), fingerprints are sums; two rows
 per sensitive value and fault reach the driver.
@@ -25,6 +26,8 @@ from anonlib.domains import NumericDomain
 from anonlib.engine.checksum import pieces, row_hash, sum_columns
 from anonlib.engine.quasi_identifiers import box_schema, decode, encode
 from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select
+from anonlib.errors import AnonlibError
+from anonlib.exact import exact, text
 from anonlib.release import generalized
 from anonlib.release.manifest import Manifest
 
@@ -43,10 +46,12 @@ _SCHEMA = "kind string, key bigint, n bigint, worst double, top bigint, bottom b
 @dataclass(frozen=True)
 class GraphFacts:
     """faults : {fault: (partitions that have it, one of them)}; shares : sensitive code -> (largest share among a record's matches, a
-    partition that has it); fewest : the smallest number of different values among a record's matches."""
+    partition that has it); beliefs : the same among the records that match a person, each with the value it was published with;
+    fewest : the smallest number of different values among a record's matches."""
 
     faults: dict[str, tuple[int, int]]
     shares: dict[int, tuple[Fraction, int]]
+    beliefs: dict[int, tuple[Fraction, int]]
     fewest: int
     records: int
     dummies: int
@@ -66,14 +71,19 @@ def scan_graph(matches: DataFrame, attributes: int) -> GraphFacts:
         of.setdefault(row["kind"], {})[int(row["key"])] = row
     return GraphFacts(
         faults={k: (int(of[k][0]["n"]), of[k][0]["best"]["partition"]) for k in FAULTS if k in of},
-        shares={
-            code: (Fraction(row["best"]["top"], row["best"]["bottom"]), row["best"]["partition"])
-            for code, row in of.get("share", {}).items()
-        },
+        shares=_fractions(of.get("share", {})),
+        beliefs=_fractions(of.get("belief", {})),
         fewest=int(of["fewest"][0]["best"]["bottom"]) if "fewest" in of else 0,
         records=sum(int(r["n"]) for r in of.get("records of", {}).values()),
         dummies=sum(int(r["n"]) for r in of.get("dummies of", {}).values()),
     )
+
+
+def _fractions(found: Mapping[int, dict[str, Any]]) -> dict[int, tuple[Fraction, int]]:
+    return {
+        code: (Fraction(row["best"]["top"], row["best"]["bottom"]), row["best"]["partition"])
+        for code, row in found.items()
+    }
 
 
 def _facts(group: pd.DataFrame, attributes: int) -> pd.DataFrame:
@@ -104,10 +114,16 @@ def _facts(group: pd.DataFrame, attributes: int) -> pd.DataFrame:
         assigned = group["assigned"].to_numpy()
         if not (graph == assigned[:, None]).any(axis=1).all() or not np.array_equal(np.sort(assigned), np.arange(p)):
             tell("assigned")
-        _tell_values(tell, np.sort(group["s0"].to_numpy(np.int64)[graph], axis=1))
-    own = group[[f"q{i}" for i in range(attributes)]]
-    real = set(own[~dummy].itertuples(index=False, name=None))
-    if not all(row in real for row in own[dummy].itertuples(index=False, name=None)):
+        own = group["s0"].to_numpy(np.int64)
+        values = np.sort(own[graph], axis=1)
+        _tell_values(tell, "share", values)
+        tell("fewest", bottom=int((np.diff(values, axis=1) != 0).sum(axis=1).min()) + 1)
+        if not any(kind in ("matches", "regular", "assigned") for kind, *_ in found) and not dummy.all():
+            around = np.argsort(graph.ravel(), kind="stable").reshape(p, -1) // graph.shape[1]
+            _tell_values(tell, "belief", np.sort(own[assigned][around[~dummy]], axis=1))
+    columns = group[[f"q{i}" for i in range(attributes)]]
+    real = set(columns[~dummy].itertuples(index=False, name=None))
+    if not all(row in real for row in columns[dummy].itertuples(index=False, name=None)):
         tell("dummies")
     return pd.DataFrame(found, columns=["kind", "key", "n", "worst", "top", "bottom", "partition"])
 
@@ -120,8 +136,8 @@ def matched(lists: pd.Series[Any]) -> Codes | None:
     return np.stack([np.asarray(item, dtype=np.int64) for item in lists])
 
 
-def _tell_values(tell: Any, values: Codes) -> None:
-    """values : (p, mu) sensitive codes of each record's matches, sorted along rows."""
+def _tell_values(tell: Any, kind: str, values: Codes) -> None:
+    """The most often that each value stands in a row of `values`: (p, mu) sensitive codes, sorted along rows."""
     p, mu = values.shape
     begins = np.ones((p, mu), dtype=bool)
     begins[:, 1:] = values[:, 1:] != values[:, :-1]
@@ -130,8 +146,7 @@ def _tell_values(tell: Any, values: Codes) -> None:
     most = np.zeros(int(codes.max()) + 1, dtype=np.int64)
     np.maximum.at(most, codes, runs)
     for code in np.flatnonzero(most):
-        tell("share", key=int(code), top=int(most[code]), bottom=mu)
-    tell("fewest", bottom=int(begins.sum(axis=1).min()))
+        tell(kind, key=int(code), top=int(most[code]), bottom=mu)
 
 
 def graph_checks(facts: GraphFacts, manifest: Manifest) -> list[Check]:
@@ -153,6 +168,41 @@ def graph_checks(facts: GraphFacts, manifest: Manifest) -> list[Check]:
             asked=f"{rows_.published:,} published and {rows_.dummy:,} dummies",
             achieved=f"{facts.records - facts.dummies:,} and {facts.dummies:,}",
         ),
+        *_person_side(facts, manifest),
+    ]
+
+
+def _person_side(facts: GraphFacts, manifest: Manifest) -> list[Check]:
+    """The belief of somebody who knows the graph and sees the records: each record that matches a person is the person's own with the same
+    probability, so a value is believed with its share among those records. At most 1/l, or (1 + beta) times its share of the table.
+
+    Not for rings (`nh`), nor where shared buckets were filled far apart: their promise is about a record's matches alone.
+    """
+    asked, values = manifest.method.parameters, manifest.guarantee.values
+    if manifest.method.name != "heterogeneous" or asked.get("far_apart"):
+        return []
+    name, promise = "what may be believed of a person", "no value above its bound among the records that match a person"
+    try:
+        total = sum(v.count for v in values)
+        if asked.get("l") is not None:
+            bounds = [Fraction(1, int(asked["l"]))] * len(values)
+        else:
+            bounds = [(1 + exact(asked["beta"])) * Fraction(v.count, total) for v in values]
+    except (AnonlibError, KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
+        return [Check(name, False, promise, f"the parameters state no bound: {problem}")]
+    if not facts.beliefs or max(facts.beliefs) >= len(values):
+        return [Check(name, False, promise, "cannot be told from this evidence")]
+    code, (belief, where) = max(facts.beliefs.items(), key=lambda item: item[1][0] / bounds[item[0]])
+    broken = sum(share > bounds[v] for v, (share, _) in facts.beliefs.items())
+    return [
+        Check(
+            name=name,
+            passed=not broken,
+            asked=promise,
+            achieved=f"largest beside its bound: {text(belief)} of {text(bounds[code])}, {values[code].value!r}"
+            + (f"; {broken:,} values above" if broken else ""),
+            evidence=f"in partition {where}" if broken else None,
+        )
     ]
 
 

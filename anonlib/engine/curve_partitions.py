@@ -28,16 +28,23 @@ SEATED = "seated"
 
 
 def equal_partitions(
-    coded: DataFrame, positions: Positions, n: int, number: int, salt: int, stage: Callable[[str, Any], Any]
+    coded: DataFrame,
+    positions: Positions,
+    n: int,
+    number: int,
+    salt: int,
+    stage: Callable[[str, Any], Any],
+    multiple_of: int = 1,
 ) -> DataFrame:
     """`coded` with `cell` 0 .. number - 1 in the order of the curve; every cell has n // number records or one more.
 
-    n : the records there are; AnonlibError when it turns out otherwise
+    n           : the records there are; AnonlibError when it turns out otherwise
+    multiple_of : every cell but the last has a multiple of so many records, nearly equally many; number <= n / multiple_of
     """
     codes = ", ".join(coded.columns)
     numbered = with_columns(coded, {"twin": f"row_number() OVER (PARTITION BY {codes} ORDER BY q0)"})
     staged = stage(SEATED, curve_ranks.seated(curve_ranks.on_curve(numbered, _OneGroup(positions)), salt))
-    cells = curve_ranks.by_rank(staged, np.array([n], dtype=np.int64), _Even(n, number))
+    cells = curve_ranks.by_rank(staged, np.array([n], dtype=np.int64), _Even(n, number, multiple_of))
     return cells.select(*coded.columns, CELL)
 
 
@@ -50,11 +57,12 @@ class _OneGroup:
 
 
 class _Even:
-    """Rank r of n goes to cell r * number // n, without a product that could overflow."""
+    """Rank r of n goes to one of `number` runs of nearly equally many units, without a product that could overflow."""
 
-    def __init__(self, n: int, number: int) -> None:
-        small, larger = divmod(n, number)
-        self._stops = np.cumsum(np.full(number, small, dtype=np.int64) + (np.arange(number) < larger))
+    def __init__(self, n: int, number: int, unit: int = 1) -> None:
+        small, larger = divmod(n // unit, number)
+        self._stops = unit * np.cumsum(np.full(number, small, dtype=np.int64) + (np.arange(number) < larger))
+        self._stops[-1] = n
 
     def __call__(self, group: Int64Array, rank: Int64Array) -> tuple[Int64Array, Int64Array]:
         return np.searchsorted(self._stops, rank, side="right").astype(np.int64), np.zeros(len(rank), dtype=np.int64)

@@ -5,6 +5,7 @@ Source: heterogeneous generalization, Algorithms 1 and 3, whose buckets take "a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,3 +54,22 @@ def deal(sensitive: Int64Array, buckets: MatchBuckets, stream: Stream) -> Deal:
     mixed = stream.permutation(len(source))
     order = mixed[np.argsort(where[mixed], kind="stable")]
     return Deal(buckets.mu, buckets.size, source[order], codes[order], dummy[order])
+
+
+def into_pools(sensitive: Int64Array, pools: Sequence[MatchBuckets], stream: Stream) -> list[Int64Array]:
+    """Row numbers of each pool: of every value as many rows as the pool's buckets hold and suppress, any of them alike. O(n log n).
+
+    sensitive : (n,) codes, whose counts are those that all pools hold together
+    """
+    if len(pools) == 1:
+        return [np.arange(len(sensitive))]
+    mixed = stream.permutation(len(sensitive))
+    by_value = mixed[np.argsort(sensitive[mixed], kind="stable")]
+    m = len(pools[0].suppressed)
+    wanted = np.zeros((m, len(pools)), dtype=np.int64)
+    for number, pool in enumerate(pools):
+        np.add.at(wanted[:, number], pool.value, pool.records)
+        wanted[:, number] += pool.suppressed
+    pool_of = np.empty(len(sensitive), dtype=np.int64)
+    pool_of[by_value] = np.repeat(np.tile(np.arange(len(pools)), m), wanted.ravel())
+    return [np.flatnonzero(pool_of == number) for number in range(len(pools))]

@@ -7,8 +7,8 @@ Source: heterogeneous generalization (sections 3 and 4). The walk, for n records
     domains       at most two passes
     partitions    only above `partition_size`: equal parts along the Hilbert curve of the quasi-identifiers, two shuffles of codes; a pass
                   for their sensitive counts, and neighbours merged until each can keep the promise
-    matches       one shuffle of codes; each partition dealt to its buckets, matched, boxed, and one of its mu random disjoint matchings
-                  drawn from the cryptographic stream                                      (Algorithm 2, Theorem 1)
+    matches       one shuffle of codes; each partition dealt to its buckets, matched, boxed, and values dealt by a random rainbow
+                  colouring from the cryptographic stream                                  (Algorithm 2; section 3.2 corrected)
     microdata     one shuffle of what is published, into an order that says nothing
 
 Buckets are chosen from sensitive values alone, partitions and matches (but for the values a record has already) from quasi-identifiers
@@ -39,13 +39,13 @@ from anonlib.engine.statistics import SensitiveStatistics
 from anonlib.engine.tables import types
 from anonlib.errors import AnonlibError, SpecError, Unsatisfiable
 from anonlib.exact import text
-from anonlib.kernels.disjoint_matchings import random_matching
 from anonlib.kernels.far_apart import far_apart
 from anonlib.kernels.hilbert import hilbert_positions
 from anonlib.kernels.match_boxes import match_boxes
-from anonlib.kernels.matching_deal import deal
+from anonlib.kernels.matching_deal import deal, into_pools
 from anonlib.kernels.matching_graph import matching_graph
 from anonlib.kernels.mondrian import mondrian
+from anonlib.kernels.rainbow_colouring import rainbow_matching
 from anonlib.keyed import Stream
 from anonlib.methods.baselines import classes
 from anonlib.methods.recipe import Draft, Say, Stage
@@ -62,6 +62,7 @@ from anonlib.spec.heterogeneous import Heterogeneous
 Codes = npt.NDArray[Any]
 
 ORDER = "heterogeneous: order of the records of a partition"
+POOLS = "heterogeneous: which records go to which pool"
 DEAL = "heterogeneous: which records go to which bucket"
 SALT = "heterogeneous: order of records at one place of the curve"
 POOL_BITS = 32
@@ -89,9 +90,7 @@ def whole_table(column: str, counts: SensitiveCounts, promised: Bucketing) -> Ma
 def _not_eligible(column: str, counts: SensitiveCounts, promised: Bucketing) -> str:
     l = promised.l or 0  # noqa: E741
     table = counts.counts[None, :]
-    best = next(
-        (k for k in range(min(l - 1, counts.m), 1, -1) if LDiversity(k).eligible(table, promised.dummies)[0]), 0
-    )
+    best = next((k for k in range(min(l - 1, counts.m), 1, -1) if LDiversity(k).eligible(table)[0]), 0)
     mend = f"l: {best} can be kept" if best else "no l above 1 can be kept"
     if counts.m < l:
         return f"l: {l}, but column {column!r} has only {counts.m} different values; {mend}"
@@ -165,14 +164,16 @@ def _partitions(
     size = (
         coded.n
         if wanted.partition_size == "all"
-        else max(int(wanted.partition_size), -(-coded.n * m // classes.LEAF_CELLS))
+        else max(int(wanted.partition_size), -(-coded.n * m // classes.LEAF_CELLS), promised.l or 1)
     )
     number = max(1, coded.n // size)
     if number == 1:
         return with_columns(coded.frame, {cut.CELL: "0L"}), 1
     say(f"cutting the table into {number:,} partitions along the Hilbert curve of its quasi-identifiers")
     salt = int(Stream(key, SALT).below(1 << 62, 1)[0])
-    cells = curve_partitions.equal_partitions(coded.frame, _Curve(coded.domains), coded.n, number, salt, stage)
+    cells = curve_partitions.equal_partitions(
+        coded.frame, _Curve(coded.domains), coded.n, number, salt, stage, multiple_of=promised.l or 1
+    )
     runs = merged_runs(cut.cell_counts(cells, number, m), lambda row: promised.good_enough(row, whole.mu))
     merged = int(runs.max()) + 1
     if merged == number:
@@ -193,7 +194,8 @@ class _Curve:
 class Matching:
     """The record kernel, for one partition: pools, buckets, matches, boxes, and whose sensitive value each box is published with.
 
-    Cost: see `matching_graph` and `random_matching`, for the largest pool; memory about 100 bytes an edge of its graph (records x matches).
+    Cost: see `matching_graph` and `rainbow_matching`, for the largest pool; memory about 100 bytes an edge of its graph (records x
+    matches).
     """
 
     domains: tuple[Domain, ...]
@@ -205,10 +207,13 @@ class Matching:
     key: bytes
 
     def __call__(self, columns: list[Codes], sensitive: Int64Array, partition: int) -> dict[str, Any]:
-        found = [
-            self.matched([column[rows] for column in columns], sensitive[rows], (partition << POOL_BITS) + pool)
-            for pool, rows in enumerate(self.pooled(columns, sensitive))
-        ]
+        found: list[dict[str, Any]] = []
+        for rows in self.pooled(columns, sensitive):
+            place = (partition << POOL_BITS) + len(found)
+            for buckets, members in self.bucketed(sensitive[rows], place):
+                own = rows[members]
+                place = (partition << POOL_BITS) + len(found)
+                found.append(self.matched([column[own] for column in columns], sensitive[own], buckets, place))
         return {name: np.concatenate([part[name] for part in found]) for name in found[0]}
 
     def pooled(self, columns: list[Codes], sensitive: Int64Array) -> list[Int64Array]:
@@ -218,22 +223,34 @@ class Matching:
         pool = mondrian(columns, self.domains, sensitive, self.m, self.pools)
         return np.split(np.argsort(pool, kind="stable"), np.cumsum(np.bincount(pool))[:-1])
 
-    def matched(self, columns: list[Codes], sensitive: Int64Array, partition: int) -> dict[str, Any]:
-        """One pool's records, each with its box, its matches and the value it is published with."""
-        buckets = self.promised.buckets(np.bincount(sensitive, minlength=self.m).astype(np.int64))
-        if buckets is None:
+    def bucketed(self, sensitive: Int64Array, place: int) -> list[tuple[MatchBuckets, Int64Array]]:
+        """(buckets, record numbers) of each pool, by counts of sensitive values and the key alone."""
+        counts = np.bincount(sensitive, minlength=self.m).astype(np.int64)
+        if self.promised.l is not None and len(sensitive) > (MAX_BUCKET + 1) * self.promised.l:
+            raise SpecError(_too_large(len(sensitive), len(sensitive) // self.promised.l))
+        if self.far_apart:
+            whole = self.promised.buckets(counts)
+            pools = None if whole is None else [whole]
+        else:
+            pools = self.promised.pools(counts)
+        if pools is None:
             raise AnonlibError(f"a partition can no longer keep the promise; {CHANGED}")
-        if buckets.size > MAX_BUCKET:
-            raise SpecError(
-                f"a partition of {len(sensitive):,} records has buckets of {buckets.size:,}, and matching compares two buckets pair by "
-                f"pair, of at most {MAX_BUCKET:,} records each; give a smaller partition_size, or ask for less if partitions had to merge"
-            )
+        for buckets in pools:
+            if buckets.size > MAX_BUCKET:
+                raise SpecError(_too_large(len(sensitive), buckets.size))
+        members = into_pools(sensitive, pools, Stream(self.key, POOLS, place))
+        return list(zip(pools, members, strict=True))
+
+    def matched(
+        self, columns: list[Codes], sensitive: Int64Array, buckets: MatchBuckets, partition: int
+    ) -> dict[str, Any]:
+        """One pool's records, each with its box, its matches and the value it is published with."""
         dealt = deal(sensitive, buckets, Stream(self.key, DEAL, partition))
         if self.far_apart:
             dealt = far_apart(columns, self.domains, dealt)
         own = [column[dealt.source] for column in columns]
         matches = matching_graph(own, self.domains, dealt, buckets.distinct, self.matching)
-        assigned = random_matching(matches, self.key, partition)
+        assigned = rainbow_matching(matches, self.key, partition)
         n = len(assigned)
         return classes.box_columns(match_boxes(own, self.domains, matches), np.arange(n)) | {
             "s0": dealt.sensitive[assigned].astype(np.int32),
@@ -245,6 +262,13 @@ class Matching:
             "assigned": assigned.astype(np.int32),
             **{f"q{i}": column for i, column in enumerate(own)},
         }
+
+
+def _too_large(records: int, bucket: int) -> str:
+    return (
+        f"a partition of {records:,} records has buckets of {bucket:,}, and matching compares two buckets pair by "
+        f"pair, of at most {MAX_BUCKET:,} records each; give a smaller partition_size, or ask for less if partitions had to merge"
+    )
 
 
 def _listed(matches: npt.NDArray[np.int32]) -> npt.NDArray[np.object_]:

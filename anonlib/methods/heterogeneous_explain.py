@@ -11,10 +11,8 @@ from anonlib.methods.heterogeneous import bucketing, thresholds, whole_table, wo
 from anonlib.methods.recipe import Explanation, Grid, Say
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.match_buckets import MatchBuckets
-from anonlib.solvers.beta_buckets import fewest_dummies, largest_buckets, published_bound
-from anonlib.solvers.l_buckets import l_buckets
+from anonlib.solvers.beta_buckets import by_l_diversity, fewest_dummies, largest_buckets, published_bound
 from anonlib.spec.heterogeneous import Heterogeneous
 
 MOST = 20
@@ -59,8 +57,8 @@ def explain(table: Microdata, wanted: Heterogeneous, say: Say) -> Explanation:
             "matches": whole.mu,
             "bucket_size": whole.size,
             "algorithm": whole.algorithm,
-            "dummies": whole.made_up,
-            "left_out": whole.left_out,
+            "dummies": whole.made_up if promised.likeness or wanted.far_apart else 0,
+            "left_out": whole.left_out if promised.likeness or wanted.far_apart else 0,
             "partitions": partitions,
             "choices": {name: found.mu for name, found in choices.items()},
         },
@@ -75,8 +73,7 @@ def _choices(counts: SensitiveCounts, likeness: BetaLikeness, dummies: bool) -> 
         "packed": None if packed is None else fewest_dummies(packed, counts.counts, likeness),
         "greedy (Algorithm 3)": largest_buckets(counts.counts, likeness, dummies=dummies, packings="greedy"),
     }
-    if LDiversity(likeness.equivalent_l).eligible(counts.counts[None, :], dummies)[0]:
-        found[f"l = {likeness.equivalent_l} (Theorem 4)"] = l_buckets(counts.counts, likeness.equivalent_l, dummies)
+    found[f"l = {likeness.equivalent_l} (Theorem 4)"] = by_l_diversity(counts.counts, likeness, dummies)
     return {name: each for name, each in found.items() if each is not None}
 
 

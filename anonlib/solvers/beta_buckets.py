@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import bisect
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -39,9 +40,16 @@ def beta_buckets(counts: Int64Array, likeness: BetaLikeness, dummies: bool = Tru
     found = [None if largest is None else fewest_dummies(largest, counts, likeness)]
     fewest = likeness.equivalent_l
     if found[0] is None or fewest < found[0].mu:
-        found.append(l_buckets(counts, fewest, dummies))
+        found.append(by_l_diversity(counts, likeness, dummies))
     there = [each for each in found if each is not None]
     return min(there, key=lambda each: each.estimated_loss, default=None)
+
+
+def by_l_diversity(counts: Int64Array, likeness: BetaLikeness, dummies: bool = True) -> MatchBuckets | None:
+    """The buckets of Algorithm 1 with l = ceil(1 / ((1 + beta) phi_min)) (Theorem 4), where no value is in more of them than its
+    bound allows: the theorem counts the matches of a record, and around a person a value of two buckets may be shown twice."""
+    found = l_buckets(counts, likeness.equivalent_l, dummies)
+    return replace(found, distinct=False) if found is not None and _kept(found, likeness) else None
 
 
 def largest_buckets(

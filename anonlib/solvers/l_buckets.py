@@ -21,7 +21,7 @@ def l_buckets(counts: Int64Array, l: int, dummies: bool = True) -> MatchBuckets 
 
     counts : (m,) int64, may be 0. At most l - 1 records are made up or left out. O(m log m).
     """
-    if not bool(LDiversity(l).eligible(counts[None, :], dummies)[0]):
+    if not bool(LDiversity(l).eligible(counts[None, :])[0]):
         return None
     left, size = _fitting(counts, l, dummies)
     order = np.lexsort((np.arange(len(left)), -left))

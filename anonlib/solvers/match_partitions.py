@@ -19,8 +19,9 @@ from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.counts import Int64Array
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.match_buckets import MatchBuckets
-from anonlib.solvers.beta_buckets import beta_buckets, largest_buckets
+from anonlib.solvers.beta_buckets import beta_buckets, by_l_diversity, largest_buckets
 from anonlib.solvers.l_buckets import l_buckets
+from anonlib.solvers.l_pools import l_pools
 
 WIDEST = Fraction(5, 4)
 ROOM = 10
@@ -42,14 +43,22 @@ class Bucketing:
             return l_buckets(counts, self.l, self.dummies)
         return beta_buckets(counts, self.likeness, self.dummies)
 
+    def pools(self, counts: Int64Array) -> list[MatchBuckets] | None:
+        """The buckets of each pool that a partition with such counts is matched in; None if it cannot keep the promise. Under l every
+        record is in one, none is made up, and no value is in two buckets of a pool."""
+        if self.likeness is None:
+            assert self.l is not None
+            return l_pools(counts, self.l)
+        whole = beta_buckets(counts, self.likeness, self.dummies)
+        return None if whole is None else [whole]
+
     def good_enough(self, counts: Int64Array, fewest: int) -> bool:
         """May these records be a partition, where the whole table needs `fewest` matches?"""
         if self.likeness is None:
             assert self.l is not None
-            return bool(LDiversity(self.l).eligible(counts[None, :], self.dummies)[0])
+            return bool(LDiversity(self.l).eligible(counts[None, :])[0])
         n, most = int(counts.sum()), int(fewest * WIDEST)
-        equivalent = LDiversity(self.likeness.equivalent_l)
-        if equivalent.l <= most and equivalent.eligible(counts[None, :], self.dummies)[0]:
+        if self.likeness.equivalent_l <= most and by_l_diversity(counts, self.likeness, self.dummies) is not None:
             return True
         return largest_buckets(counts, self.likeness, max(1, -(-n // most)), self.dummies) is not None
 

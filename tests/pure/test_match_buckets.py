@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from anonlib.privacy.beta_likeness import BetaLikeness
-from anonlib.privacy.l_diversity import LDiversity, most_diverse
+from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.match_buckets import MatchBuckets
 from anonlib.solvers.beta_buckets import beta_buckets, fewest_dummies, greedy, largest_buckets, packed
 from anonlib.solvers.l_buckets import l_buckets
@@ -43,10 +43,10 @@ def check(found: MatchBuckets, counts: np.ndarray, dummies: bool) -> None:
 @pytest.mark.parametrize("dummies", [True, False])
 def test_l_buckets_keep_what_theorem_2_rests_on(dummies: bool) -> None:
     tried = 0
-    for counts, random in tables(2500):
+    for counts, random in tables(3000):
         l = int(random.integers(2, 7))  # noqa: E741
         found = l_buckets(counts, l, dummies)
-        assert (found is not None) == bool(LDiversity(l).eligible(counts[None], dummies)[0])
+        assert (found is not None) == bool(LDiversity(l).eligible(counts[None])[0])
         if found is None:
             continue
         tried += 1
@@ -57,13 +57,6 @@ def test_l_buckets_keep_what_theorem_2_rests_on(dummies: bool) -> None:
         dominating = np.argsort(-support, kind="stable")[:l]
         assert (found.held_by[dominating] == 1).all()
     assert tried > 800
-
-
-def test_eligibility_with_dummies_is_the_largest_l_that_is() -> None:
-    for counts, _ in tables(500, least=1):
-        best = most_diverse(counts)
-        assert best == 1 or LDiversity(best).eligible(counts[None])[0]
-        assert not LDiversity(best + 1).eligible(counts[None])[0]
 
 
 @pytest.mark.parametrize("dummies", [True, False])
