@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -361,8 +361,26 @@ def _show_evaluation(found: Evaluation) -> None:
     for group, part in found.by_group.items():
         grid.add_row(_escape(str(group)), f"{part.queries:,}", f"{part.average:.2%}", f"{part.median:.2%}")
     out.print(grid)
-    for name, attack in found.attacks.items():
-        out.print(f"[bold]Attack[/] {_escape(name)}: " + ", ".join(f"{_escape(k)} {v:.4g}" for k, v in attack.items()))
+    if found.attacks:
+        _show_attacks(found.attacks)
+
+
+def _show_attacks(attacks: Mapping[str, Mapping[str, Any]]) -> None:
+    """A line for each attack with figures, then what was promised, or why it was not played, in words."""
+    grid = Table("attack", "accuracy", "prior", "bound", "largest belief", "persons", "above", box=None, pad_edge=False)
+    for name, one in attacks.items():
+        if "accuracy" in one:
+            shares = [f"{one[k]:.2%}" if k in one else "-" for k in ("accuracy", "prior", "guarantee", "largest")]
+            grid.add_row(_escape(name), *shares, *(f"{one[k]:,.0f}" if k in one else "-" for k in ("persons", "above")))
+    out.print("")
+    out.print(grid)
+    for name, one in attacks.items():
+        known = ("accuracy", "prior", "guarantee", "largest", "persons", "above", "words")
+        more = ", ".join(
+            f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in one.items() if k not in known
+        )
+        words = "; ".join(part for part in (str(one.get("words", "")), more) if part)
+        out.print(f"  [bold]{_escape(name)}[/]: {_escape(words)}", soft_wrap=True)
 
 
 def _show_explanation(found: Explanation) -> None:

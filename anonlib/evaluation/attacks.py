@@ -19,20 +19,29 @@ Ints = npt.NDArray[np.integer[Any]]
 class Attack:
     """accuracy  : how often the adversary's guess of a person's sensitive value is right, over the persons attacked
     prior     : how often it was right without the release
-    guarantee : what the accuracy may not exceed by the release's promise, or None where nothing is promised
+    guarantee : what no belief may exceed by the release's promise (the largest over the values), or None where nothing is promised
     detail    : further figures by name
+    persons   : how many were attacked; of a sample, its size
+    above     : how many of them are believed to have a value with more than the promise allows for that value
+    largest   : the largest belief in any of them, over the values that something is promised about
+    words     : what was promised, or that nothing is
     """
 
     name: str
     accuracy: float
     prior: float
     guarantee: float | None
-    detail: Mapping[str, float] = field(default_factory=dict)
+    detail: Mapping[str, float | str] = field(default_factory=dict)
+    persons: int | None = None
+    above: int | None = None
+    largest: float | None = None
+    words: str = ""
 
-    def to_dict(self) -> dict[str, float]:
-        """Its figures by name; no guarantee, no entry."""
-        promised = {} if self.guarantee is None else {"guarantee": self.guarantee}
-        return {"accuracy": self.accuracy, "prior": self.prior, **promised, **self.detail}
+    def to_dict(self) -> dict[str, Any]:
+        """Its figures by name; what is not known, or not promised, has no entry."""
+        named = {"guarantee": self.guarantee, "persons": self.persons, "above": self.above, "largest": self.largest}
+        told = {name: figure for name, figure in named.items() if figure is not None}
+        return {"accuracy": self.accuracy, "prior": self.prior, **told, **self.detail, "words": self.words}
 
 
 @dataclass(frozen=True)
@@ -101,9 +110,17 @@ class Corruption:
                     prior,
                     promised,
                     {"known": q, "persons": float(sums[half + k])},
+                    persons=round(float(sums[half + k])),
+                    words=_corruption_words(q, self.fake_values),
                 )
             )
         return found
+
+
+def _corruption_words(q: int, fakes: int) -> str:
+    if fakes:
+        return f"a listed value is a given remaining person's with at most 1/(|g| - q + s), s = {fakes} fakes"
+    return "the largest threshold" if q == 0 else "none promised without fake values"
 
 
 def corruption(

@@ -18,6 +18,8 @@ from anonlib.evaluation.attacks import Attack
 Numbers = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.integer[Any]]
 
+SAID = "none promised: the prior is the chance that the outermost member of a class has its rarest value, were values dealt at random"
+
 
 def minimality(ec: Ints, points: Numbers, value: Ints, frequency: Ints, seed: int = 0) -> Attack:
     """How often the outermost member of a class has its rarest value, beside how often it would by chance.
@@ -32,7 +34,7 @@ def minimality(ec: Ints, points: Numbers, value: Ints, frequency: Ints, seed: in
     _, group, sizes = np.unique(ec, return_inverse=True, return_counts=True)
     keep = sizes[group] > 1
     if not keep.any():
-        return Attack("minimality", 0.0, 0.0, None, {"classes": 0.0, "records": 0.0})
+        return Attack("outermost record", 0.0, 0.0, None, {"classes": 0.0, "records": 0.0}, persons=0, words=SAID)
     group, points, value = group[keep], points[keep], np.asarray(value)[keep]
     _, group, sizes = np.unique(group, return_inverse=True, return_counts=True)
     centre = np.stack([np.bincount(group, axis) / sizes for axis in points.T], axis=1)
@@ -48,7 +50,7 @@ def minimality(ec: Ints, points: Numbers, value: Ints, frequency: Ints, seed: in
     of_rarest = counts[np.arange(len(sizes)), value[rarest_first][starts]] / sizes
     by_chance = float(((counts.astype(np.float64) ** 2).sum(axis=1) / sizes).sum() / len(group))
     return Attack(
-        "minimality",
+        "outermost record",
         float(dealt[starts].mean()),
         float(of_rarest.mean()),
         None,
@@ -58,4 +60,6 @@ def minimality(ec: Ints, points: Numbers, value: Ints, frequency: Ints, seed: in
             "classes": float(len(sizes)),
             "records": float(len(group)),
         },
+        persons=len(sizes),
+        words=SAID,
     )

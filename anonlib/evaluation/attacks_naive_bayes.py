@@ -19,10 +19,19 @@ import numpy as np
 import numpy.typing as npt
 
 from anonlib.evaluation.attacks import Attack
-from anonlib.queries.boxes import column
+from anonlib.evaluation.attacks_registry_words import BY_MANY
+from anonlib.queries.boxes import Attribute, column
 from anonlib.queries.cells import Cells
 
 Numbers = npt.NDArray[np.float64]
+
+NAMES = (
+    "naive Bayes",
+    "naive Bayes, Laplace",
+    "naive Bayes, boxes count 1",
+    "naive Bayes, boxes count 1, Laplace",
+)
+"""A box spread evenly over the values it holds, or counted once for each of them (the study's way)."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +43,13 @@ class NaiveBayes:
     given: tuple[Numbers, ...]
 
     @staticmethod
-    def learn(cells: Sequence[Cells], tables: Sequence[Numbers], laplace: bool) -> NaiveBayes:
-        """tables : per attribute (cells, m), how many records with each sensitive value lie in each cell; all sum to the same (m,)."""
-        of_value = tables[0].sum(axis=0)
+    def learn(
+        cells: Sequence[Cells], tables: Sequence[Numbers], laplace: bool, of_value: Numbers | None = None
+    ) -> NaiveBayes:
+        """tables : per attribute (cells, m), how many records with each sensitive value lie in each cell
+        of_value : (m,) records with each value; the sum of a table's cells when not given (boxes may count in several cells)
+        """
+        of_value = tables[0].sum(axis=0) if of_value is None else of_value
         extra = 1.0 if laplace else 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
             prior = np.log(of_value / of_value.sum())
@@ -53,6 +66,20 @@ class NaiveBayes:
         lost = ~np.isfinite(score).any(axis=1)
         score[lost] = self.prior
         return np.asarray(score.argmax(axis=1), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class CountedOnce(Cells):
+    """Cells in which a box counts 1 for each value it holds (heterogeneous generalization, section 6), however many they are."""
+
+    @staticmethod
+    def like(cells: Cells) -> CountedOnce:
+        """The same cells."""
+        return CountedOnce(cells.low, cells.high)
+
+    def shares(self, found: Attribute) -> npt.NDArray[np.float32]:
+        """(n, number): 1 for each cell that a box reaches into, else 0."""
+        return np.asarray(super().shares(found) > 0, dtype=np.float32)
 
 
 @dataclass(frozen=True)
@@ -79,7 +106,14 @@ class Guesses:
         return total
 
 
-def attacks_of(total: Numbers, prior: float, guarantee: float | None) -> list[Attack]:
-    """The attacks without and with Laplace's correction, from the sums of `Guesses` over both."""
-    names = ("naive Bayes", "naive Bayes, Laplace")
-    return [Attack(name, float(total[k] / max(1.0, total[-1])), prior, guarantee) for k, name in enumerate(names)]
+def attacks_of(total: Numbers, prior: float, allowed: float | None) -> list[Attack]:
+    """The attacks from the sums of `Guesses` over the classifiers of `NAMES`, in order.
+
+    allowed : what the release's promise allows to be believed of one person, to be compared with; it is no bound on a learner.
+    """
+    detail = {} if allowed is None else {"allowed of one person": allowed}
+    persons = round(float(total[-1]))
+    return [
+        Attack(name, float(total[k] / max(1.0, total[-1])), prior, None, detail, persons=persons, words=BY_MANY)
+        for k, name in enumerate(NAMES[: len(total) - 1])
+    ]

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
 from anonlib.engine.relational import DataFrame, aggregate, one_row, select
 from anonlib.engine.run_kernel import partial_sums
 from anonlib.errors import SpecError
-from anonlib.evaluation.attacks import Corruption
+from anonlib.evaluation import attacks_on_bucketized
 from anonlib.evaluation.evaluation import Evaluation, Numbers, RelativeErrors
 from anonlib.evaluation.workloads import Workload, domains, in_workload
-from anonlib.exact import exact
 from anonlib.queries.batch import BucketEstimates, Masks, TrueCounts
 from anonlib.release.bucketized import BUCKET_ID, COUNT, QIT, ST
 from anonlib.release.manifest import Manifest
@@ -38,9 +35,9 @@ def evaluate(
     """MSBS, and the error of a workload of kind `in`, for a bucketized release and the table it was made from.
 
     original : the input after the missing-value policy. Its quasi-identifiers are those of the manifest.
-    attacks  : guess the sensitive values of records whose bucket is known, with 0, 1, 2, ... other records of it known
+    attacks  : play those of `anonlib.evaluation.attacks_registry` that apply
 
-    Spark jobs: one per attribute for the domains, one for the true counts, one for the estimates, one for MSBS, one for the attacks;
+    Spark jobs: one per attribute for the domains, one for the true counts, one for the estimates, one for MSBS, five for the attacks;
     never one per query. Raises SpecError for a column of the release that the original lacks, or a domain that is too large.
     """
     sensitive = manifest.guarantee.sensitive
@@ -65,47 +62,8 @@ def evaluate(
         workload=workload,
         actual=actual,
         estimated=estimated,
-        attacks=corruption_attacks(tables[ST], manifest, seed) if attacks else {},
+        attacks=attacks_on_bucketized.attacks(tables, manifest, original, seed) if attacks else {},
     )
-
-
-KNOWN = (0, 1, 2, 4)
-"""How many records of each bucket the attackers know."""
-
-
-def corruption_attacks(st: DataFrame, manifest: Manifest, seed: int) -> dict[str, dict[str, float]]:
-    """{attack: {accuracy, prior, guarantee, ...}} of the corruption attacks on a published `st`. One job: grouped by bucket, one pass."""
-    setting, values = manifest.solver.setting, manifest.guarantee.values
-    fake_values = int(manifest.method.parameters.get("fake_values", 0))
-    kernel = Corruption(KNOWN, fake_values, seed)
-    lists = aggregate(st, [BUCKET_ID], {"counts": f"sort_array(collect_list({quoted(COUNT)}))"})
-    buckets = select(lists, {"bucket": BUCKET_ID, "counts": "counts"}).repartition(_tasks(manifest.rows.published))
-    sums = partial_sums(buckets, BucketLists(kernel), kernel.length)
-    prior = max(value.count for value in values) / sum(value.count for value in values)
-    threshold = max(float(exact(value.threshold or "1")) for value in values)
-    found = kernel.attacks(sums, prior, threshold, [part.size for part in setting])
-    return {attack.name: attack.to_dict() for attack in found}
-
-
-@dataclass(frozen=True)
-class BucketLists:
-    """Feeds a kernel on buckets from Arrow batches with `bucket` (B,) and `counts` (B,) lists."""
-
-    kernel: Corruption
-
-    def __call__(self, batches: Iterable[Any]) -> Numbers:
-        """The kernel's vector, summed over the batches."""
-        total = np.zeros(self.kernel.length)
-        for batch in batches:
-            counts = batch.column("counts")
-            total += self.kernel(
-                {
-                    "bucket": batch.column("bucket").to_numpy(zero_copy_only=False),
-                    "values": np.diff(counts.offsets.to_numpy()),
-                    "count": counts.flatten().to_numpy(zero_copy_only=False),
-                }
-            )
-        return total
 
 
 def msbs(qit: DataFrame) -> float:

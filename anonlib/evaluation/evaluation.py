@@ -51,7 +51,7 @@ class Evaluation:
     measures : {name: value} of the release itself, e.g. {"msbs": 9.06} (mean squared bucket size)
     errors   : of all queries; `by_group` of those in each group, and `grouped_by` says what the groups are
     actual, estimated : (Q,) in the order of `workload.queries`
-    attacks  : {attack: {accuracy, prior, bound, ...}}, when asked for
+    attacks  : when asked for, {attack: {accuracy, prior, guarantee, persons, above, words, ...}}, or {words} of one that is not played
     """
 
     measures: Mapping[str, float]
@@ -61,7 +61,7 @@ class Evaluation:
     workload: Workload | RangeWorkload
     actual: Numbers
     estimated: Numbers
-    attacks: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    attacks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers for JSON: the results, and how the workload was drawn (not the queries, see `Workload.to_json`)."""

@@ -20,8 +20,12 @@ from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, selec
 from anonlib.engine.run_kernel import merged, partial_sums
 from anonlib.engine.small_table import small_table
 from anonlib.errors import SpecError
+from anonlib.evaluation import attacks_on_generalized as on_boxes
+from anonlib.evaluation.attacks_decisions import minimality_words
+from anonlib.evaluation.attacks_elimination import elimination
 from anonlib.evaluation.attacks_minimality import minimality
-from anonlib.evaluation.attacks_naive_bayes import Guesses, NaiveBayes, attacks_of
+from anonlib.evaluation.attacks_registry import CLASSES as CLASSES_OF
+from anonlib.evaluation.attacks_registry import MATCHED, told
 from anonlib.evaluation.evaluation import Evaluation, Numbers, RelativeErrors
 from anonlib.evaluation.range_workload import RangeWorkload, range_workload
 from anonlib.exact import exact
@@ -58,7 +62,7 @@ def evaluate(
 
     original : the input after the missing-value policy
     dimensions : how many quasi-identifiers a query asks about (3 when not given)
-    attacks  : naive Bayes with and without Laplace's correction, and the minimality check on classes whose members are plain
+    attacks  : play those of `anonlib.evaluation.attacks_registry` that apply
 
     Raises SpecError for a column that the original lacks, and AnonlibError when its values are not those of the release.
     """
@@ -234,23 +238,41 @@ def cube_divergence(prepared: Prepared, level: int = CUBE_LEVEL) -> float:
     return float(np.mean([divergence(a, b) for a, b in zip(actual, estimated, strict=True)]))
 
 
-def attack(prepared: Prepared, seed: int = 0) -> dict[str, dict[str, float]]:
-    """{attack: {accuracy, prior, guarantee, ...}} on a published table, measured on the original."""
-    counts = [value.count for value in prepared.manifest.guarantee.values]
-    prior, promised = max(counts) / sum(counts), confidence(prepared.manifest.guarantee)
-    found = []
+def attack(prepared: Prepared, seed: int = 0) -> dict[str, dict[str, Any]]:
+    """{attack: its figures, or words} on a published table, as `attacks_registry.told` has them."""
+    manifest = prepared.manifest
+    of = {v.value: v.count for v in manifest.guarantee.values}
+    frequency = np.array([of[value] for value in prepared.values], dtype=np.int64)
+    prior, allowed = float(frequency.max() / frequency.sum()), confidence(manifest.guarantee)
+    words = {"minimality": minimality_words(manifest.method.name, manifest.method.parameters)}
+    persons = on_boxes.drawn(prepared, seed)
+    counts = on_boxes.around(prepared, persons)
+    found = on_boxes.beliefs(prepared, persons, counts, seed)
+    classes = generalized.has_classes(manifest)
+    if not classes and "l" in manifest.guarantee.asked:
+        matches = int(exact(manifest.guarantee.asked["l"]))
+        whole = np.rint(counts).astype(np.int64)
+        found.append(elimination(whole, persons.sensitive, persons.weight, matches, prior))
+    elif not classes:
+        words["elimination"] = (
+            "not played: under beta a value may be shown to a person more than once, so none is ruled out"
+        )
+    members = class_members(prepared, seed) if classes else None
+    if members is not None:
+        found.append(minimality(*members, frequency, seed))
+        found.append(on_boxes.definetti_in_classes(members, frequency.astype(np.float64), prior, allowed, seed))
+    elif classes:
+        words["outermost record"] = "not played: no class was found whose box holds its own records only"
     cube = cube_of(prepared, 1)
     if cube.length <= MAX_CELLS:
-        learnt = cube.parts(partial_sums(prepared.boxes, BoxCells(prepared.reader, cube), cube.length))
-        kernel = Guesses(tuple(NaiveBayes.learn(cube.cells, learnt, laplace) for laplace in (False, True)))
-        found += attacks_of(partial_sums(prepared.points, kernel, kernel.length), prior, promised)
-    if generalized.has_classes(prepared.manifest):
-        members = class_members(prepared, seed)
-        if members is not None:
-            ec, points, value = members
-            count = {v.value: v.count for v in prepared.manifest.guarantee.values}
-            found.append(minimality(ec, points, value, np.array([count[v] for v in prepared.values]), seed))
-    return {one.name: one.to_dict() for one in found}
+        found += on_boxes.naive_bayes(prepared, cube, prior, allowed)
+        if members is None:
+            found.append(on_boxes.definetti_on_boxes(prepared, cube, persons, counts, prior, allowed))
+    else:
+        words |= dict.fromkeys(
+            ("naive Bayes", "deFinetti"), f"not played: its tables have more than {MAX_CELLS:,} cells"
+        )
+    return told(CLASSES_OF if classes else MATCHED, found, words)
 
 
 def confidence(part: GuaranteePart) -> float | None:

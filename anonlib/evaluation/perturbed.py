@@ -9,6 +9,7 @@ import numpy as np
 
 from anonlib.engine.relational import DataFrame, aggregate, one_row
 from anonlib.errors import SpecError
+from anonlib.evaluation import attacks_on_perturbed
 from anonlib.evaluation import point_workload as points
 from anonlib.evaluation.evaluation import Evaluation, RelativeErrors
 from anonlib.evaluation.workloads import domains
@@ -30,15 +31,12 @@ def evaluate(
 
     queries     : about as many are drawn, as conditions crossed with all sensitive values
     selectivity : queries whose true count is a smaller share of the records are left out
+    attacks     : play those of `anonlib.evaluation.attacks_registry` that apply
     original    : the input after the missing-value policy
 
-    Spark jobs: one per attribute for the domains, one for the true counts, two for the estimates, one for the operators; never one
-    per query. Raises SpecError for a column of the release that the original lacks, a domain that is too large, or `attacks`.
+    Spark jobs: one per attribute for the domains, one for the true counts, two for the estimates, one for the operators, three for the
+    attacks; never one per query. Raises SpecError for a column of the release that the original lacks, or a domain that is too large.
     """
-    if attacks:
-        raise SpecError(
-            "attacks: none is offered on perturbed releases; leave it out (the audit tells the largest belief)"
-        )
     sensitive, called = sensitive_columns(manifest), manifest.guarantee.sensitive
     attributes = [c.name for c in manifest.tables[MICRODATA].columns if c.role == "quasi_identifier"]
     absent = [a for a in [*attributes, *sensitive] if a not in original.columns]
@@ -66,4 +64,5 @@ def evaluate(
         workload=workload,
         actual=actual,
         estimated=estimated,
+        attacks=attacks_on_perturbed.attacks(tables, manifest, original, seed) if attacks else {},
     )

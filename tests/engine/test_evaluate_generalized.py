@@ -68,9 +68,13 @@ def test_an_evaluation_is_what_enumeration_gives(spark, kind):
         )
     assert found.measures["kl_2"] == pytest.approx(sum(divergences) / 3, rel=1e-4)
     assert found.attacks["naive Bayes"]["prior"] == pytest.approx(1 / 3)
-    assert found.attacks["naive Bayes"]["guarantee"] == pytest.approx(1 / 3)
+    assert found.attacks["naive Bayes"]["allowed of one person"] == pytest.approx(1 / 3)
+    assert "guarantee" not in found.attacks["naive Bayes"]  # nothing bounds a learner
+    assert all(one["words"] for one in found.attacks.values())
     if kind == "classes":  # eight classes of neighbours by age, whose boxes do not overlap
-        assert (found.attacks["minimality"]["classes"], found.attacks["minimality"]["records"]) == (8, 48)
+        assert (found.attacks["outermost record"]["classes"], found.attacks["outermost record"]["records"]) == (8, 48)
+        assert found.attacks["homogeneity"]["above"] == 0
+        assert found.attacks["homogeneity"]["persons"] == 48
 
 
 def test_the_certainty_that_promises_allow():

@@ -67,18 +67,23 @@ def test_evaluate_reports_what_was_measured(release):
 @pytest.mark.spark
 def test_the_attacks_on_a_release_are_those_on_its_table_in_memory(release):
     found = evaluate(release.tables, release.manifest, release.original, queries=5, seed=3, attacks=True).attacks
-    rows = sorted((r["bucket_id"], r["count"]) for r in release.st.collect())
-    bucket, count = np.array(rows).T
+    code = {v.value: i for i, v in enumerate(release.manifest.guarantee.values)}  # values are listed in this order
+    rows = sorted((r["bucket_id"], code[r["illness"]], r["count"]) for r in release.st.collect())
+    bucket, _, count = np.array(rows).T
     values = [v.count for v in release.manifest.guarantee.values]
     prior, most = (
         max(values) / sum(values),
         max(float(Fraction(v.threshold)) for v in release.manifest.guarantee.values),
     )
-    for q, name in [(0, "bucket"), (1, "corruption, 1 known"), (4, "corruption, 4 known")]:
+    for q, name in [(1, "corruption, 1 known"), (4, "corruption, 4 known")]:
         by_hand = corruption(bucket, count, 0, q, prior, most, seed=3)
         assert found[name] == pytest.approx(by_hand.to_dict())
-    assert found["bucket"]["accuracy"] <= found["bucket"]["guarantee"] == most
-    assert found["corruption, 4 known"]["accuracy"] > found["bucket"]["accuracy"]
+    by_hand = corruption(bucket, count, 0, 0, prior, most)
+    assert found["homogeneity"]["accuracy"] == pytest.approx(by_hand.accuracy)
+    assert found["homogeneity"]["accuracy"] <= found["homogeneity"]["guarantee"] == most
+    assert (found["homogeneity"]["persons"], found["homogeneity"]["above"]) == (120, 0)
+    assert found["corruption, 4 known"]["accuracy"] > found["homogeneity"]["accuracy"]
+    assert all(one["words"] for one in found.values())
 
 
 @pytest.mark.spark

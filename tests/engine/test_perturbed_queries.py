@@ -174,8 +174,16 @@ def test_a_workload_of_points(spark, release):
 
 def test_an_evaluation(release):
     found = evaluation.evaluate(
-        release.tables, release.manifest, release.original, queries=60, selectivity=0.005, seed=1
+        release.tables, release.manifest, release.original, queries=60, selectivity=0.005, seed=1, attacks=True
     )
+    belief = found.attacks["posterior"]
+    assert (belief["persons"], belief["above"]) == (1200, 0)
+    assert belief["largest"] <= belief["guarantee"]
+    assert belief["accuracy"] == pytest.approx(
+        belief["expected"], abs=0.08
+    )  # 1,200 records: more than five standard errors
+    assert found.attacks["corruption, all but one known"]["accuracy"] == 1.0
+    assert all(one["words"] for one in found.attacks.values())
     assert found.measures["sub_tables"] == 2
     assert found.measures["mean_retention"] == pytest.approx(release.facts["utility"]["mean_retention"])
     assert len(found.workload.queries) == 60
@@ -184,5 +192,3 @@ def test_an_evaluation(release):
     assert (found.actual[kept] >= 6).all()
     assert found.errors.queries - found.errors.dropped == kept.sum()
     assert found.workload.kind == "point"
-    with pytest.raises(SpecError, match="attacks"):
-        evaluation.evaluate(release.tables, release.manifest, release.original, attacks=True)

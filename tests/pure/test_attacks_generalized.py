@@ -48,7 +48,9 @@ def test_without_correction_an_unseen_value_rules_out():
     # Laplace: value 0: 3/5 * 1/6 * 3/5 = 0.06; value 1: 2/5 * 3/5 * 1/4 = 0.06 up to rounding; (0, 1): 3/5 4/6 2/5 beats 2/5 1/5 3/4
     assert laplace.guesses([asked[0][1:2], asked[1][1:2]]).tolist() == [0]
     attack = attacks_of(np.array([3.0, 4.0, 8.0]), 0.25, 0.5)[1]
-    assert (attack.accuracy, attack.prior, attack.guarantee) == (0.5, 0.25, 0.5)
+    assert (attack.accuracy, attack.prior, attack.guarantee) == (0.5, 0.25, None)  # nothing bounds a learner
+    assert attack.detail == {"allowed of one person": 0.5}
+    assert attack.words
 
 
 def classes(n: int, leak: bool, rng):

@@ -1,0 +1,107 @@
+"""The deFinetti attack where records stand in boxes: naive Bayes refined by reading each box in the light of all the others.
+
+A box says that its record's value of a quasi-identifier is one of those it holds, with an equal chance if nothing else is known. The
+adversary knows everybody's quasi-identifiers, so he starts from how frequent each value is, and then iterates (expectation maximization
+of the naive Bayes of Kifer, SIGMOD 2009, on boxes):
+
+    each record is spread over the values of its box in proportion to p(x | v), v its sensitive value;  p(x | v) is learnt from that; again
+
+At the end he takes the rows whose boxes hold a person, and believes v of the person in proportion to
+
+    (rows with v) prod_i p(x_i | v) / p(x_i)
+
+One pass over the boxes for each round. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from anonlib.evaluation.attacks import Attack
+from anonlib.evaluation.attacks_around import Persons
+from anonlib.evaluation.attacks_registry_words import BY_MANY
+from anonlib.queries.boxes import BoxReader, column
+from anonlib.queries.cells import Cells, Cube
+
+Numbers = npt.NDArray[np.float64]
+
+ROUNDS = 5
+ROWS = 4096
+
+
+@dataclass(frozen=True)
+class Refined:
+    """Kernel over batches of boxes with `codes` and `counts`: the cells of a cube of level 1, each record spread over its box by `given`.
+
+    given : per quasi-identifier (cells, m) of p(x | v), up to a factor by v. Cost per box: its cells times its distinct sensitive values.
+    """
+
+    reader: BoxReader
+    cube: Cube
+    given: tuple[Numbers, ...]
+
+    def __call__(self, batches: Iterable[Any]) -> Numbers:
+        total = np.zeros(self.cube.length, dtype=np.float64)
+        parts = self.cube.parts(total)
+        for batch in batches:
+            for block in self.reader.blocks(batch):
+                for start in range(0, block.num_rows, ROWS):
+                    self._add(block.slice(start, ROWS), parts)
+        return total
+
+    def _add(self, block: Any, parts: Sequence[Numbers]) -> None:
+        sizes = column(block, "codes").value_lengths().to_numpy()
+        row = np.repeat(np.arange(block.num_rows), sizes)
+        codes = column(block, "codes").flatten().to_numpy()
+        counts = column(block, "counts").flatten().to_numpy().astype(np.float64)
+        attributes = self.reader.attributes(block)
+        for cells, found, given, part in zip(self.cube.cells, attributes, self.given, parts, strict=True):
+            shares = cells.shares(found).astype(np.float64)
+            for code in np.unique(codes[codes < self.cube.m]):
+                at = codes == code
+                here = shares[row[at]]
+                spread = here * given[:, code]
+                held = spread.sum(axis=1, keepdims=True)
+                spread = np.where(held > 0, spread / np.where(held > 0, held, 1.0), here)
+                part[:, code] += counts[at] @ spread
+
+
+def given(tables: Sequence[Numbers]) -> tuple[Numbers, ...]:
+    """p(x | v) with Laplace's correction, per quasi-identifier, from (cells, m) counts."""
+    return tuple((t + 1) / (t.sum(axis=0) + len(t)) for t in tables)
+
+
+def beliefs(around: Numbers, cells: Sequence[Cells], tables: Sequence[Numbers], persons: Persons) -> Numbers:
+    """(P, m): what is believed of each person. around : (P, m) rows with each value whose boxes hold the person."""
+    score = np.zeros_like(around)
+    for cell, table, codes in zip(cells, tables, persons.codes, strict=True):
+        here = cell.index(codes)
+        overall = (table.sum(axis=1) + 1) / (table.sum() + len(table))
+        score += np.log((table[here] + 1) / (table.sum(axis=0) + len(table))) - np.log(overall[here])[:, None]
+    score = np.where(around > 0, score, -np.inf)
+    top = np.where(np.isfinite(score), score, -np.inf).max(axis=1, keepdims=True, initial=-700)
+    weight = around * np.exp(np.clip(score - top, -700, 0))
+    return np.asarray(weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300))
+
+
+def definetti_boxes(
+    believed: Numbers, around: Numbers, persons: Persons, prior: float, allowed: float | None
+) -> Attack:
+    """believed : (P, m), as `beliefs` gives it; persons in no box are left out. Averages are over persons, by their weights."""
+    held = around.sum(axis=1) > 0
+    truth, weight = persons.sensitive[held], persons.weight[held]
+    n = max(1e-300, float(weight.sum()))
+    right = believed[held].argmax(axis=1) == truth
+    before = around[held].argmax(axis=1) == truth
+    sure = believed[held].max(axis=1) >= 0.9
+    detail: dict[str, Any] = {"without learning": float(weight[before].sum() / n), "sure": float(weight[sure].sum())}
+    detail |= {"right when sure": float(weight[sure & right].sum() / weight[sure].sum())} if sure.any() else {}
+    detail |= {} if allowed is None else {"allowed of one person": allowed}
+    words = f"{BY_MANY} (a sample of {len(truth):,})"
+    accuracy = float(weight[right].sum() / n)
+    return Attack("deFinetti", accuracy, prior, None, detail, persons=round(n), words=words)

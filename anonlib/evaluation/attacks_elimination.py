@@ -1,0 +1,46 @@
+"""Elimination: where every row that may be a person's is known, a value shown twice among them is not the person's.
+
+Under l-diversity by matching, the candidates of a row carry different values, so a row that may be person i's shows i's value only if it
+is i's own row; i's value is therefore shown exactly once among the rows around i. Where exactly l boxes hold a person these are those
+rows, and published rows and quasi-identifiers suffice to strike out values. Pure; O(P m).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from anonlib.evaluation.attacks import Attack
+
+Numbers = npt.NDArray[np.float64]
+
+
+def elimination(
+    around: npt.NDArray[np.int64], truth: npt.NDArray[np.int64], weight: Numbers, matches: int, prior: float
+) -> Attack:
+    """around : (P, m) how many rows with each value have a box that holds each person; truth : (P,); weight : (P,) persons that each
+    stands for; matches : l, of which the bound is 1/l.
+
+    Attacked are the persons in exactly l boxes. What is left of a person's values is equally likely; `certain` persons are left one. A
+    person with nothing left (an original that is not the release's) is passed over.
+    """
+    once = around == 1
+    left = once.sum(axis=1)
+    attacked = (around.sum(axis=1) == matches) & (left > 0)
+    left, stands = left[attacked], weight[attacked]
+    n = float(stands.sum())
+    right = once[attacked, truth[attacked]] / left
+    above = left < matches
+    return Attack(
+        "elimination",
+        float((stands * right).sum() / n) if n else 0.0,
+        prior,
+        float(Fraction(1, matches)),
+        {"certain": float(stands[left == 1].sum()), "of the sample": float(attacked.sum())},
+        persons=round(n),
+        above=round(float(stands[above].sum())),
+        largest=float(1 / left.min()) if len(left) else 0.0,
+        words=f"1/l: persons in exactly l = {matches} boxes, of whom values shown twice are struck out (of a sample of {len(truth):,})",
+    )

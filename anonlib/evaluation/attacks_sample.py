@@ -1,0 +1,114 @@
+"""Sampled buckets in memory, and the attacks that learn from them: deFinetti and negative association. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from anonlib.errors import AnonlibError
+from anonlib.evaluation.attacks import Attack, Listed, negative_association, negative_rules
+from anonlib.evaluation.attacks_definetti import DeFinetti, definetti
+from anonlib.release.manifest import GuaranteePart
+
+Ints = npt.NDArray[np.int64]
+
+STRETCHES = 100
+"""A number with more than twice as many different values is cut into so many stretches of equally many records."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """bucket : (n,); known : (n, A) codes; truth : (n,) sensitive codes, known to the evaluator alone; listed : of these buckets."""
+
+    bucket: Ints
+    known: Ints
+    truth: Ints
+    listed: Listed
+
+    @staticmethod
+    def of(rows: Sequence[Mapping[str, Any]], m: int, seed: int) -> Sample:
+        """rows : a record each, with `bucket`, `texts` of its quasi-identifiers, `codes` and `counts` its bucket lists, and `may` and
+        `times`: the values it may have, by the original, and how many persons like it have each."""
+        rng = np.random.default_rng(seed)
+        bucket = np.array([row["bucket"] for row in rows], dtype=np.int64)
+        texts = [row["texts"] for row in rows]
+        known = (
+            np.stack([coarse([t[a] for t in texts]) for a in range(len(texts[0]))], axis=1)
+            if rows
+            else np.zeros((0, 1), np.int64)
+        )
+        truth = np.array([_drawn(row["may"], row["times"], rng) for row in rows], dtype=np.int64)
+        first = np.unique(bucket, return_index=True)[1]
+        lists = [
+            (rows[i]["bucket"], code, n)
+            for i in first
+            for code, n in zip(rows[i]["codes"], rows[i]["counts"], strict=True)
+        ]
+        ids, code, count = (
+            np.array(part, dtype=np.int64) for part in (zip(*lists, strict=True) if lists else ((), (), ()))
+        )
+        return Sample(bucket, known, truth, Listed(ids, code, count))
+
+    def attacks(
+        self, part: GuaranteePart, fakes: int, parameters: Mapping[str, Any], allowed: Fraction | None, seed: int
+    ) -> list[Attack]:
+        """Both; none where nothing was sampled. allowed : the largest belief that the promise allows of one person."""
+        if not len(self.bucket):
+            return []
+        counts = np.array([v.count for v in part.values], dtype=np.float64)
+        m, prior = len(counts), float(counts.max() / counts.sum())
+        held = DeFinetti(seed=seed)(self.bucket, self.known, self.listed, counts / counts.sum())
+        rules = negative_rules(self.bucket, self.known, self.listed, m, fakes)
+        struck = negative_association(self.bucket, self.known, self.truth, self.listed, rules, fakes)
+        defended = bool(fakes) and bool(parameters.get("avoid_negative_associations"))
+        words = (
+            f"1/(1 + s), s = {fakes} fakes, as long as the rules strike out no right value: fakes that a rule rules out are avoided"
+            if defended
+            else "none promised without fakes that are chosen against it (avoid_negative_associations)"
+        )
+        struck = replace(
+            struck,
+            prior=prior,
+            guarantee=struck.guarantee if defended else None,
+            persons=len(self.truth),
+            words=f"{words} (a sample of {len(self.truth):,})",
+        )
+        without = float(struck.detail["without rules"])
+        return [struck, definetti(held, self.truth, without, prior, None if allowed is None else float(allowed))]
+
+
+def coarse(texts: Sequence[str | None]) -> Ints:
+    """(n,) codes 0, 1, ... of a quasi-identifier's values as texts; a number with very many values in stretches."""
+    held = np.array(["" if t is None else f"={t}" for t in texts])
+    values, codes = np.unique(held, return_inverse=True)
+    if len(values) <= 2 * STRETCHES:
+        return np.asarray(codes.reshape(-1), dtype=np.int64)
+    try:
+        numbers = np.array([float(str(v)[1:]) if v else np.nan for v in values])
+    except ValueError:
+        return np.asarray(codes.reshape(-1), dtype=np.int64)
+    return coarse_numbers(numbers[codes.reshape(-1)])
+
+
+def coarse_numbers(of: npt.NDArray[Any]) -> Ints:
+    """(n,) codes of numbers, NaN a code of its own; in `STRETCHES` of equally many records where there are very many values."""
+    values, codes = np.unique(of, return_inverse=True)
+    if len(values) <= 2 * STRETCHES:
+        return np.asarray(codes.reshape(-1), dtype=np.int64)
+    edges = np.unique(np.nanquantile(of, np.linspace(0, 1, STRETCHES + 1)[1:-1]))
+    return np.asarray(np.where(np.isnan(of), len(edges) + 1, np.searchsorted(edges, of, side="right")), dtype=np.int64)
+
+
+def _drawn(may: Sequence[int], times: Sequence[int], rng: np.random.Generator) -> int:
+    """One of the values, in proportion."""
+    if not may:
+        raise AnonlibError(
+            "the original table has nobody who looks like a record of the release and has one of its bucket's values; is it the table "
+            "that the release was made from?"
+        )
+    return int(may[0]) if len(may) == 1 else int(rng.choice(may, p=np.array(times) / sum(times)))
