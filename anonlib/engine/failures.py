@@ -39,9 +39,12 @@ def explained(doing: str) -> Iterator[None]:
             yield
     except AnonlibError:
         raise
-    except AnalysisException as error:
-        raise SpecError(f"{doing}: {_first_line(error)}") from error
     except Exception as error:
+        misread = _misread(str(error))
+        if misread is not None:
+            raise SpecError(f"{doing}: {misread}") from None  # the trace would repeat the record
+        if isinstance(error, AnalysisException):
+            raise SpecError(f"{doing}: {_first_line(error)}") from error
         refusal = _REFUSAL.search(str(error))
         if refusal:
             raise KINDS[refusal.group(1)](f"{doing}: {refusal.group(2).strip()}") from error
@@ -53,6 +56,36 @@ def explained(doing: str) -> Iterator[None]:
         if isinstance(error, PySparkException) or "py4j" in type(error).__module__:
             raise AnonlibError(f"{doing}: Spark failed: {_cause(error)}") from error
         raise
+
+
+_HEADER = re.compile(
+    r"CSV header does not conform to the schema.*?Expected: ([^\n]*) but found: .*?CSV file: ([^\n]*)", re.DOTALL
+)
+_LENGTH = re.compile(r"Header length: (\d+), schema size: (\d+)\s*CSV file: ([^\n]*)")
+_MALFORMED = re.compile(r"MALFORMED_RECORD_IN_PARSING|[Mm]alformed records are detected")
+_BAD_FILE = re.compile(r"reading file (\S+?)\.?\s")
+
+
+def _misread(text: str) -> str | None:
+    """Why text files are refused, without a cell of theirs: what stands in a header's place, or in a record, may be a person's."""
+    if found := _HEADER.search(text):
+        return (
+            f"the header of {found[2].strip()} differs from the schema: where the schema (without input.schema: the first file's header) "
+            f"has column {found[1].strip()!r}, the header has another name; bring the columns into one order, give each a name of its own"
+        )
+    if found := _LENGTH.search(text):
+        return (
+            f"the header of {found[3].strip()} has {found[1]} columns, the schema has {found[2]}; "
+            "give every column of the files in input.schema"
+        )
+    if _MALFORMED.search(text):
+        named = _BAD_FILE.search(text)
+        return (
+            f"{'the file ' + named[1] if named else 'a file'} has a record that cannot be read as the schema: a cell that is not of "
+            "its column's type, or too few or too many cells; mend the record, give input.options what its cells need (dateFormat, "
+            "nullValue, sep, quote, multiLine), or read the column as STRING in input.schema"
+        )
+    return None
 
 
 def _first_line(error: Exception) -> str:

@@ -17,6 +17,8 @@ from anonlib.spec.keys import read_key_reference
 from anonlib.spec.method import Method
 from anonlib.spec.methods import read_method
 from anonlib.spec.part import Fault, Faults, Flag, Part, Text, did_you_mean, fault, listed, read_text, shown
+from anonlib.spec.places import nested, overlap
+from anonlib.spec.reader_options import option_faults
 
 ColumnType = Literal["numeric", "categorical"]
 Handling = Literal["keep", "drop", "error"]
@@ -65,6 +67,9 @@ class Input(Part):
                         for key in unused
                     )
                 )
+        faults = [(f"options.{name}", why) for name, why in option_faults(self.format, self.options)]
+        if faults:
+            raise Faults(*faults)
         return self
 
 
@@ -80,7 +85,7 @@ class Output(Part):
 
     @model_validator(mode="after")
     def _evidence_outside(self) -> Output:
-        if self.evidence is not None and _overlap(self.evidence, self.path):
+        if self.evidence is not None and nested(self.evidence, self.path):
             raise fault(
                 f"{shown(self.evidence)} and the release at {shown(self.path)} overlap; keep evidence outside the release",
                 at="evidence",
@@ -305,13 +310,14 @@ class ReleaseSpec(Part):
                     ("output.evidence", f"{method.name} leaves no evidence beside the release; leave this out")
                 )
             source = self.input.path if self.input is not None else None
-            if source is not None and _overlap(source, self.output.path):
-                faults.append(
-                    (
-                        "output.path",
-                        f"{shown(self.output.path)} overlaps with the input at {shown(source)}; publish elsewhere",
+            for key, written in (("path", self.output.path), ("evidence", self.output.evidence)):
+                if source is not None and written is not None and overlap(source, written):
+                    faults.append(
+                        (
+                            f"output.{key}",
+                            f"{shown(written)} overlaps with the input at {shown(source)}; publish elsewhere",
+                        )
                     )
-                )
         if faults:
             raise Faults(*faults)
         return self
@@ -324,14 +330,3 @@ class ReleaseSpec(Part):
             "method": {"name": self.method.name, "parameters": self.method.to_public_dict()},
             "audit": self.audit,
         }
-
-
-def _overlap(one: str, other: str) -> bool:
-    """Whether two paths are the same folder or one lies in the other."""
-    a, b = _normal(one), _normal(other)
-    return a == b or a.startswith(b + "/") or b.startswith(a + "/")
-
-
-def _normal(path: str) -> str:
-    local = path.removeprefix("file://") if path.startswith("file:///") else path.removeprefix("file:")
-    return path.rstrip("/") if "://" in local or local.startswith("dbfs:") else os.path.abspath(local)
