@@ -207,8 +207,8 @@ class SeveralAttributes:
         return found
 
 
-def guarantee_words(column: str, closeness: TCloseness, k: int = 1) -> str:
-    """What t-closeness promises, in words with the numbers used."""
+def guarantee_words(column: str, closeness: TCloseness, k: int = 1, known: str | None = None) -> str:
+    """What t-closeness promises, in words with the numbers used. known : what an adversary must not know, where classes leak by minimality."""
     how = {
         "ordered": "the rank among the table's values",
         "hierarchical": "the height of the lowest common ancestor in the hierarchy",
@@ -220,6 +220,8 @@ def guarantee_words(column: str, closeness: TCloseness, k: int = 1) -> str:
     )
     if k > 1:
         said += f" At least {k} records share them."
+    if known is not None:
+        said += f" Against an adversary who knows {known} nothing is promised of what he infers about a person."
     return said
 
 
