@@ -110,14 +110,23 @@ def rings(column: str, l: int) -> str:  # noqa: E741  (the field's name)
     )
 
 
-def closeness(column: str, distance: str, t: Fraction, k: int = 1) -> str:
-    """t-closeness, with k-anonymity where k > 1."""
+HOW_CLASSES_CAME = {
+    "refined": "why classes were not split on (refine)",
+    "published": "how classes were filled (neighbours)",
+}
+"""What an adversary must not know where the classes of `sabre` leak by minimality, for each way of making them."""
+
+
+def closeness(column: str, distance: str, t: Fraction, k: int = 1, known: str | None = None) -> str:
+    """t-closeness, with k-anonymity where k > 1. known : what an adversary must not know, where classes leak by minimality."""
     said = (
         f"Among the records that share their published quasi-identifiers, the values of {column} are spread as in the whole table up to "
         f"an earth mover's distance of {text(t)} (distance between values: {DISTANCES[distance]}; 1 is the farthest)."
     )
     if k > 1:
         said += f" At least {k} records share them."
+    if known is not None:
+        said += f" Against an adversary who knows {known} nothing is promised of what he infers about a person."
     return said
 
 

@@ -21,6 +21,7 @@ def sabre(
     refine: bool | None = None,
     neighbours: str | None = None,
     partition_size: int | str | None = None,
+    allow_minimality_leak: bool = False,
     identifiers: Sequence[str] = (),
     missing: Mapping[str, str] | None = None,
     output: str | None = None,
@@ -32,9 +33,10 @@ def sabre(
     t              : the earth mover's distance a class may have from the table, as text, e.g. "0.35"; between values it is measured by rank
                      (type: numeric), by height in a hierarchy, or is 1
     k              : records of a class at least
-    refine         : True (unless `neighbours` is given): split classes on while their true distance allows it
+    refine         : True: split classes on while their true distance allows it; False: SABRE as published
     neighbours     : "approximate" or "exact": SABRE as published, SABRE-AK or SABRE-KNN
     partition_size : records a task works on in one piece (100,000 when None), or "all"
+    allow_minimality_leak : refine and neighbours are for comparisons; they leak by minimality, and are refused without it
     output, key    : as for `bucketize`
 
     Raises SpecError, Unsatisfiable or AuditRefused; then nothing is published. Two shuffles of all records, three scans or more: see
@@ -42,5 +44,7 @@ def sabre(
     """
     given = (("refine", refine), ("neighbours", neighbours), ("partition_size", partition_size))
     method: dict[str, Any] = {"t": t, "k": k} | {name: value for name, value in given if value is not None}
+    if allow_minimality_leak:
+        method["allow_minimality_leak"] = True
     columns = columns_given(quasi_identifiers, sensitive, identifiers, ())
     return publish(df, {"sabre": method}, columns, missing, output, key, audit)

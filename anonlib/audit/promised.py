@@ -103,7 +103,10 @@ def generalized(manifest: Manifest, part: GuaranteePart, classes: bool) -> str:
     parameters = manifest.method.parameters
     if manifest.method.name == "sabre":
         first = part is manifest.guarantee
-        return words.closeness(part.sensitive, part.distance, asked["t"], int(asked["k"]) if first else 1)
+        published = parameters.get("neighbours") is not None or parameters.get("refine") is False
+        way = "published" if published else "refined" if parameters.get("refine") else "symmetric"
+        k, known = int(asked["k"]) if first else 1, words.HOW_CLASSES_CAME.get(way)
+        return words.closeness(part.sensitive, part.distance, asked["t"], k, known)
     if classes:
         return words.classes(part.sensitive, asked, part.distance)
     if manifest.method.name == "nh":

@@ -50,7 +50,7 @@ def on_curve(coded: DataFrame, curve: Curve) -> DataFrame:
         group, place = curve([columns[name] for name in names], columns["s0"].astype(np.int64))
         return {"grp": group.astype(np.int32), "curve": place}
 
-    return _with_columns(coded, kernel, {"grp": "int", "curve": "bigint"})
+    return with_codes(coded, kernel, {"grp": "int", "curve": "bigint"})
 
 
 def seated(records: DataFrame, salt: int) -> DataFrame:
@@ -82,7 +82,7 @@ def by_rank(staged: DataFrame, sizes: Int64Array, locate: Locate) -> DataFrame:
         cell, node = locate(group, rank)
         return {"cell": cell, "node": node}
 
-    return _with_columns(staged, kernel, {"cell": "bigint", "node": "bigint"}).drop("grp", "curve", "seat")
+    return with_codes(staged, kernel, {"cell": "bigint", "node": "bigint"}).drop("grp", "curve", "seat")
 
 
 class _shifts:  # noqa: N801  (a table with a lookup)
@@ -114,7 +114,7 @@ class _shifts:  # noqa: N801  (a table with a lookup)
 
 def recalled(cells: DataFrame, names: Int64Array) -> DataFrame:
     """`cells` with each cell called names[cell] instead. Narrow."""
-    return _with_columns(
+    return with_codes(
         cells.withColumnRenamed("cell", "old"), lambda c: {"cell": names[c["old"]]}, {"cell": "bigint"}
     ).drop("old")
 
@@ -162,9 +162,10 @@ def code_columns(coded: DataFrame) -> list[str]:
     return [name for name in coded.columns if name.startswith("q") and name[1:].isdigit()]
 
 
-def _with_columns(
+def with_codes(
     frame: DataFrame, kernel: Callable[[dict[str, Codes]], dict[str, Codes]], added: dict[str, str]
 ) -> DataFrame:
+    """`frame` with more columns, {name: kind} bigint, double or int: what `kernel` says of the columns that are there. Narrow."""
     kinds = [*frame.dtypes, *added.items()]
     schema = pa.schema([(name, _ARROW[kind]) for name, kind in kinds])
 

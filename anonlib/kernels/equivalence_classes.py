@@ -13,10 +13,12 @@ from anonlib.domains import Domain, NumericDomain
 from anonlib.errors import AnonlibError
 from anonlib.kernels.halving import Records, halved
 from anonlib.kernels.hilbert import hilbert_positions
+from anonlib.kernels.symmetric_classes import symmetric_classes
 from anonlib.kernels.take_out import approximate, exact
 from anonlib.keyed import Stream
 from anonlib.privacy.class_requirements import Requirement
 from anonlib.privacy.ec_sizes import EcSizeTree
+from anonlib.privacy.sub_buckets import JointValues, SubBuckets
 
 Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -110,6 +112,60 @@ class Halving:
         if np.bincount(classes).min() < self.k:
             raise AnonlibError(BROKEN)
         return classes
+
+
+@dataclass(frozen=True, eq=False)
+class Symmetric:
+    """Classes that take the same number of records of every sub-bucket and treat all sub-buckets alike (`symmetric_classes`).
+
+    joint        : the sensitive values, or their combinations; sub_buckets : which of them share a sub-bucket
+    least        : at least so many records of each sub-bucket in a class
+    located      : whether nodes say the sub-bucket of each record (0 for the rest, else its number + 1), as they must where the partition
+                   is not the whole table; else sub-buckets are drawn here, for each value by itself
+    requirement  : over counts of all sensitive attributes side by side; kept by construction, and checked
+    """
+
+    domains: tuple[Domain, ...]
+    joint: JointValues
+    sub_buckets: SubBuckets
+    least: int
+    located: bool
+    requirement: Requirement
+    k: int
+    key: bytes
+
+    DEAL = "sabre: which records of a value go to which sub-bucket"
+    NOISE = "sabre: noise between records of equal value"
+
+    def __call__(
+        self, columns: Sequence[Codes], sensitive: Sequence[Int64Array], nodes: Int64Array, partition: int
+    ) -> Int64Array:
+        """(n,) int64 classes, numbered without a hole. Raises AnonlibError for records that are not those the counts foretold."""
+        bucket = nodes - 1 if self.located else self._drawn(sensitive)
+        noise = Stream(self.key, self.NOISE, partition).permutation(len(bucket))
+        there = np.flatnonzero(bucket != SubBuckets.REST)
+        classes = np.zeros(len(bucket), dtype=np.int64)
+        if there.size:
+            held = np.unique(bucket[there], return_counts=True)[1]
+            if held.min() != held.max() or len(held) != self.sub_buckets.number:
+                raise AnonlibError(BROKEN)
+            own = symmetric_classes([c[there] for c in columns], self.domains, bucket[there], noise[there], self.least)
+            classes[there] = own + (1 if len(there) < len(bucket) else 0)
+        refuse_broken(classes, sensitive, self.joint.sizes, self.requirement)
+        if np.bincount(classes).min() < self.k:
+            raise AnonlibError(BROKEN)
+        return classes
+
+    def _drawn(self, sensitive: Sequence[Int64Array]) -> Int64Array:
+        """(n,) int64, the sub-bucket of each record: the records of a value in a random order, whatever their quasi-identifiers."""
+        value = self.joint.number(sensitive)
+        if not np.array_equal(np.bincount(value[value >= 0], minlength=len(self.joint.counts)), self.joint.counts):
+            raise AnonlibError(BROKEN)
+        order = Stream(self.key, self.DEAL).permutation(len(value))
+        order = order[np.argsort(value[order], kind="stable")]
+        slot = np.empty(len(value), dtype=np.int64)
+        slot[order] = np.arange(len(value)) - np.searchsorted(value[order], value[order])
+        return self.sub_buckets.of(value, slot)
 
 
 def scaled(columns: Sequence[Codes], domains: Sequence[Domain]) -> FloatArray:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,15 @@ CELLS = 1 << 22
 """Counts (halves x sensitive values) held at once: 32 MB."""
 LEAST = 1e-9
 """A split must lower the loss of its class (times its records) by this, which rounding does not reach."""
+
+
+class HasColumns(Protocol):
+    """What loss is measured of: code columns and their domains."""
+
+    @property
+    def columns(self) -> Sequence[Codes]: ...
+    @property
+    def domains(self) -> Sequence[Domain]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +96,12 @@ def halved(records: Records, classes: Int64Array, requirement: Requirement, k: i
     return np.unique(label, return_inverse=True)[1].astype(np.int64)
 
 
-def information_loss(records: Records, of: Int64Array, groups: Int64Array, number: int) -> FloatArray:
+def information_loss(records: HasColumns, of: Int64Array, groups: Int64Array, number: int) -> FloatArray:
     """(number,) sum over attributes of the paper's information loss of each group's box (SABRE, section 3.2). As `losses`."""
     return cast(FloatArray, losses(records, of, groups, number).sum(axis=0))
 
 
-def losses(records: Records, of: Int64Array, groups: Int64Array, number: int) -> FloatArray:
+def losses(records: HasColumns, of: Int64Array, groups: Int64Array, number: int) -> FloatArray:
     """(d, number) the information loss of each group in each attribute. No group is empty.
 
     of : (r,) records, groups : (r,) int64 their groups. O(r log r) per categorical attribute without a hierarchy, else O(r).
@@ -118,6 +127,18 @@ def losses(records: Records, of: Int64Array, groups: Int64Array, number: int) ->
             node = tree.cover(low, high)
             own[:] = np.where(low == high, 0, (tree.last[node] - tree.first[node] + 1) / tree.leaves)
     return found
+
+
+def children(domain: Domain, values: Codes, groups: Int64Array, starts: Int64Array, sizes: Int64Array) -> Codes:
+    """What a gap may not divide: equal values or, under a hierarchy, those below one child of the lowest node above the group.
+
+    values : (r,) group after group, ascending; groups : (r,) theirs; starts, sizes : of each group.
+    """
+    if isinstance(domain, NumericDomain) or domain.hierarchy is None:
+        return values
+    tree = domain.hierarchy
+    node = tree.cover(values[starts], values[starts + sizes - 1])
+    return np.asarray(tree.ancestors[values, np.maximum(0, tree.heights[node] - 1)[groups]])
 
 
 class _Search:
@@ -212,7 +233,8 @@ class _Search:
         classes = own[order]
         sizes = np.bincount(own)
         starts = np.cumsum(sizes) - sizes
-        values = self._children(self.records.columns[attribute][of[order]], attribute, classes, starts, sizes)
+        values = self.records.columns[attribute][of[order]]
+        values = children(self.records.domains[attribute], values, classes, starts, sizes)
         place = np.arange(len(order)) - starts[classes]
         cut = np.r_[False, (values[1:] != values[:-1]) & (classes[1:] == classes[:-1])]
         cut &= (place >= self.least) & (sizes[classes] - place >= self.least)
@@ -225,18 +247,6 @@ class _Search:
         upper = np.empty(len(of), dtype=bool)
         upper[order] = place >= begins[classes]
         return upper
-
-    def _children(
-        self, values: Codes, attribute: int, classes: Int64Array, starts: Int64Array, sizes: Int64Array
-    ) -> Codes:
-        """What a gap may not divide: equal values or, under a hierarchy, those below one child of the lowest node above the class. values :
-        class after class, ascending."""
-        domain = self.records.domains[attribute]
-        if isinstance(domain, NumericDomain) or domain.hierarchy is None:
-            return values
-        tree = domain.hierarchy
-        node = tree.cover(values[starts], values[starts + sizes - 1])
-        return np.asarray(tree.ancestors[values, np.maximum(0, tree.heights[node] - 1)[classes]])
 
     def _grouped(self, of: Int64Array, own: Int64Array, number: int, groups: int) -> Int64Array:
         """(r,) the group of each record within its class: whole values, grouped by where the middle of their records stands."""

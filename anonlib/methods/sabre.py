@@ -1,15 +1,20 @@
 """SABRE: publish every record, in equivalence classes whose sensitive values are spread as in the whole table up to t.
 
-Source: SABRE (sections 4.2 to 4.4), and splitting on by the true distance, which is ours. The walk, for n records, m sensitive values:
+Source: SABRE (sections 4.2 to 4.4); the default is ours. The walk, for n records, m sensitive values:
 
     counts        one pass for each sensitive column; m values reach the driver
     domains       at most two passes; values of categorical attributes reach the driver
 
-refined (the default):
+the default: what a class holds follows from counts alone, which records it takes from quasi-identifiers alone
+    sub-buckets   driver, from counts alone                                                     (`anonlib.methods.sabre_sub_buckets`)
+    partitions    only above `partition_size`: two range shuffles, staged; equal runs of every sub-bucket along the Hilbert curve
+    classes       one shuffle of codes; a class takes the same number of records of every sub-bucket
+
+`refine: true`, for comparisons: true distances decide with quasi-identifiers
     partitions    only above `partition_size`: a k-d tree over the quasi-identifiers, subtrees merged until each can be a class
     classes       one shuffle of codes; a partition is halved on while both halves keep their true distance and loss falls
 
-as published (`neighbours`, or `refine: false`):
+as published (`neighbours`, or `refine: false`), for comparisons:
     buckets       driver, from counts alone                                             (functions bucketCat, bucketNum)
     class sizes   driver, from counts alone; b + 1 nodes a level, no list of classes            (Theorem 4, function ECSize)
     partitions    only above `partition_size`: a range shuffle along the Hilbert curve within each bucket, staged; exact ranks cut it
@@ -43,13 +48,15 @@ from anonlib.engine.statistics import SensitiveStatistics, sensitive_statistics
 from anonlib.engine.tables import types
 from anonlib.exact import text
 from anonlib.kernels.class_boxes import boxes_of_classes
-from anonlib.kernels.equivalence_classes import Halving, TakeOut
+from anonlib.kernels.equivalence_classes import Halving, Symmetric, TakeOut
 from anonlib.kernels.hilbert import hilbert_positions
 from anonlib.keyed import Stream
+from anonlib.methods import sabre_sub_buckets as sub_buckets
 from anonlib.methods.baselines.classes import CLASS_BITS, COMBINATIONS, LEAF_CELLS, box_columns, files, rows
 from anonlib.methods.recipe import Draft, Say, Stage
 from anonlib.privacy.class_requirements import KAnonymity, Requirement, all_of
 from anonlib.privacy.ec_sizes import EcSizeTree, Partitions
+from anonlib.privacy.sub_buckets import JointValues
 from anonlib.privacy.t_closeness import GroundDistance, SeveralAttributes, TCloseness, guarantee_words
 from anonlib.release import generalized
 from anonlib.release.generalized import EC_ID, MICRODATA
@@ -58,7 +65,9 @@ from anonlib.solvers.ec_size_tree import choose, refuse_few
 from anonlib.solvers.kd_cut import kd_tree
 from anonlib.solvers.match_partitions import merged_runs
 from anonlib.solvers.sabre_buckets import BucketPartition
+from anonlib.solvers.sub_buckets import Packing
 from anonlib.spec.sabre import Sabre
+from anonlib.words import HOW_CLASSES_CAME
 
 Int64Array = npt.NDArray[np.int64]
 Codes = npt.NDArray[Any]
@@ -107,6 +116,18 @@ def halving(domains: tuple[Domain, ...], closeness: Sequence[TCloseness], k: int
     return Halving(domains, sizes, closeness[0].distance.positions, (first, together(closeness)), k)
 
 
+def symmetric(
+    domains: tuple[Domain, ...],
+    closeness: Sequence[TCloseness],
+    joint: JointValues,
+    packing: Packing,
+    k: int,
+    key: bytes,
+) -> Symmetric:
+    """The kernel of the default, for a table in one piece."""
+    return Symmetric(domains, joint, packing.sub_buckets, packing.least, False, together(closeness), k, key)
+
+
 def asked(table: Microdata, wanted: Sabre, say: Say) -> Asked:
     """Count the sensitive columns and state what is asked. Raises SpecError for values that the distance has no place for."""
     statistics, closeness = [], []
@@ -152,20 +173,33 @@ def sabre(table: Microdata, wanted: Sabre, key: bytes, stage: Stage, say: Say) -
     started = time.monotonic()
     made = asked(table, wanted, say)
     refuse_few(made.n, wanted.k)
-    own = None if wanted.refined else choose(made.closeness[0], wanted.k)
+    own = choose(made.closeness[0], wanted.k) if wanted.way == "published" else None
     coded = read_coded(table, made, say)
-    if own is None:
+    kernel: Any
+    if wanted.way == "symmetric":
+        joint, packing = sub_buckets.packed(coded.frame, made.closeness, wanted.k, wanted.partition_size)
+        size = wanted.partition_size
+        cells = sub_buckets.cut_by_rank(coded.frame, coded.domains, joint, packing, size, key, stage, say)
+        kernel = symmetric(coded.domains, made.closeness, joint, packing, wanted.k, key)
+        kernel = replace(kernel, located=not sub_buckets.in_one_piece(packing, size))
+        solver = _solver(wanted, packing_details(packing), started)
+    elif own is None:
         cells = _cut_by_quasi_identifiers(coded, made, wanted, say)
         if cells is None:
             cells = _cut_by_rank(
                 coded, made, wanted, *choose(made.closeness[0], wanted.k, refine=True), key, stage, say
             )
-        kernel: Any = halving(coded.domains, made.closeness, wanted.k)
+        kernel = halving(coded.domains, made.closeness, wanted.k)
+        solver = _solver(wanted, {}, started)
     else:
         buckets, tree = own
         cells = _cut_by_rank(coded, made, wanted, buckets, tree, key, stage, say)
         neighbours = wanted.neighbours or "approximate"
         kernel = TakeOut(coded.domains, made.sizes, buckets.bucket_of, tree, neighbours, made.requirement, key)
+        solver = _solver(wanted, {"buckets": buckets.b, "bound": float(buckets.bound)}, started)
+        if len(made.sizes) == 1:  # the sizes of all classes are known beforehand
+            sizes = [SizePart(size=size, number=number) for size, number in tree.size_histogram().items()]
+            solver = solver.model_copy(update={"setting": sizes})
     say(f"forming classes of {made.n:,} records")
     schema = box_schema(coded.quasi_identifiers, sensitive=len(made.sizes), more=f"{EC_ID} bigint")
     boxed = curve_ranks.over_partitions(cells, _Boxes(kernel, coded.domains, key), schema, key, ORDER)
@@ -182,9 +216,9 @@ def sabre(table: Microdata, wanted: Sabre, key: bytes, stage: Stage, say: Say) -
         records=MICRODATA,
         roles={MICRODATA: generalized.roles(coded.quasi_identifiers, list(table.sensitive_columns), classes=True)},
         quasi_identifiers=generalized.parts(coded.quasi_identifiers),
-        guarantee=_guarantee(table, made),
+        guarantee=_guarantee(table, made, wanted),
         rows=rows(made.statistics[0]),
-        solver=_solver(wanted, made, own, started),
+        solver=solver,
         utility={},
         partitions=made.statistics[0].partitions,
     )
@@ -194,7 +228,7 @@ def sabre(table: Microdata, wanted: Sabre, key: bytes, stage: Stage, say: Say) -
 class _Boxes:
     """The task: classes, numbered in an order that only the key knows, and their boxes."""
 
-    classes: Halving | TakeOut
+    classes: Symmetric | Halving | TakeOut
     domains: tuple[Domain, ...]
     key: bytes
 
@@ -283,7 +317,7 @@ class _OnCurve:
         return self.bucket_of[sensitive], hilbert_positions(columns, self.domains)
 
 
-def _guarantee(table: Microdata, made: Asked) -> GuaranteePart:
+def _guarantee(table: Microdata, made: Asked, wanted: Sabre) -> GuaranteePart:
     """The promise as the manifest states it; further sensitive columns under `also`."""
     kinds = types(table.frame)
     parts = []
@@ -293,7 +327,7 @@ def _guarantee(table: Microdata, made: Asked) -> GuaranteePart:
         parts.append(
             GuaranteePart(
                 model="t-closeness",
-                words=guarantee_words(name, closeness, made.k if i == 0 else 1),
+                words=guarantee_words(name, closeness, made.k if i == 0 else 1, HOW_CLASSES_CAME.get(wanted.way)),
                 sensitive=name,
                 sensitive_type=kinds[name],
                 values=[
@@ -311,19 +345,27 @@ def _numbers(closeness: TCloseness, k: int) -> dict[str, str]:
     return {"t": text(closeness.t), "k": str(k)}
 
 
-def _solver(wanted: Sabre, made: Asked, own: tuple[BucketPartition, EcSizeTree] | None, started: float) -> SolverPart:
-    """What was chosen. As published, with one sensitive column, the sizes of all classes are known beforehand."""
-    sizes, details, name = [], {}, "halving"
-    if own is not None:
-        buckets, tree = own
-        name = f"sabre, {wanted.neighbours or 'approximate'} neighbours"
-        details = {"buckets": buckets.b, "bound": float(buckets.bound)}
-        if len(made.sizes) == 1:
-            sizes = [SizePart(size=size, number=number) for size, number in tree.size_histogram().items()]
+def packing_details(packing: Packing) -> dict[str, int | float]:
+    """What the driver chose from counts alone."""
+    parts = packing.sub_buckets
+    return {
+        "sub_buckets": parts.number,
+        "of_each": packing.least,
+        "rest": int(parts.rest.sum()),
+        "worst_distance": float(max(packing.worst)),
+    }
+
+
+def _solver(wanted: Sabre, details: dict[str, Any], started: float) -> SolverPart:
+    name = {
+        "symmetric": "symmetric sub-buckets",
+        "refined": "halving",
+        "published": f"sabre, {wanted.neighbours or 'approximate'} neighbours",
+    }[wanted.way]
     return SolverPart(
         name=name,
         status="heuristic",
-        setting=sizes,
+        setting=[],
         unit="classes",
         seconds=round(time.monotonic() - started, 3),
         details=details,

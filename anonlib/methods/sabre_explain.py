@@ -16,13 +16,17 @@ from anonlib.engine.microdata import Microdata
 from anonlib.exact import text
 from anonlib.kernels.equivalence_classes import TakeOut
 from anonlib.kernels.halving import Records, information_loss
+from anonlib.methods import sabre_sub_buckets as sub_buckets
 from anonlib.methods.recipe import Explanation, Grid, Say
-from anonlib.methods.sabre import Asked, asked, halving, read_coded, together
+from anonlib.methods.sabre import Asked, asked, halving, packing_details, read_coded, symmetric, together
 from anonlib.privacy.ec_sizes import EcSizeTree
+from anonlib.privacy.sub_buckets import JointValues
 from anonlib.privacy.t_closeness import TCloseness, guarantee_words
 from anonlib.solvers.ec_size_tree import choose
 from anonlib.solvers.sabre_buckets import BucketPartition
+from anonlib.solvers.sub_buckets import Packing, pack
 from anonlib.spec.sabre import Sabre
+from anonlib.words import HOW_CLASSES_CAME
 
 Int64Array = npt.NDArray[np.int64]
 Codes = npt.NDArray[Any]
@@ -34,28 +38,32 @@ GRID = tuple(Fraction(i, 100) for i in (5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 5
 
 @dataclass(frozen=True)
 class Choice:
-    """buckets, tree : SABRE's own for the t asked; curve : ((t, AIL on the sample), ...); proposed : the t at its knee."""
+    """packing : the sub-buckets of the default, or else buckets and tree : SABRE's own, for the t asked; curve : ((t, AIL on the sample),
+    ...); proposed : the t at its knee."""
 
-    buckets: BucketPartition
-    tree: EcSizeTree
+    packing: Packing | None
+    published: tuple[BucketPartition, EcSizeTree] | None
     curve: tuple[tuple[Fraction, float], ...]
     proposed: Fraction
 
 
 def explain(table: Microdata, wanted: Sabre, say: Say) -> Explanation:
-    """Buckets and class sizes for the t asked, and AIL(t) on a sample with the t at which giving more stops paying.
+    """What would be chosen from counts for the t asked, and AIL(t) on a sample with the t at which giving more stops paying.
 
     The passes of the statistics, one scan for the sample, then the driver alone: some seconds for `SAMPLE` records and each t.
     """
     made = asked(table, wanted, say)
     coded = read_coded(table, made, say)
-    buckets, tree = choose(made.closeness[0], wanted.k)
+    packing, published = None, None
+    if wanted.way == "symmetric":
+        _, packing = sub_buckets.packed(coded.frame, made.closeness, wanted.k, wanted.partition_size)
+    else:
+        published = choose(made.closeness[0], wanted.k)
     columns, sensitive = curve_ranks.sampled(coded.frame, SAMPLE, made.n)
     say(f"trading closeness against information loss on {len(columns[0]):,} records")
     grid = sorted({*GRID, wanted.t})
     curve = tuple((t, average_loss(columns, coded.domains, sensitive, made, wanted, t)) for t in grid)
-    proposed = knee(curve)
-    choice = Choice(buckets, tree, curve, proposed)
+    choice = Choice(packing, published, curve, knee(curve))
     return _explanation(table, wanted, made, len(columns[0]), choice)
 
 
@@ -74,7 +82,10 @@ def average_loss(
     ]
     k = min(wanted.k, len(columns[0]))
     kernel: Any
-    if wanted.refined:
+    if wanted.way == "symmetric":
+        joint = JointValues.of(sensitive, made.sizes)
+        kernel = symmetric(domains, own, joint, pack(own, joint, k), k, bytes(32))
+    elif wanted.way == "refined":
         kernel = halving(domains, own, k)
     else:
         buckets, tree = choose(own[0], k)
@@ -99,22 +110,32 @@ def knee(curve: Sequence[tuple[Fraction, float]]) -> Fraction:
 
 
 def _explanation(table: Microdata, wanted: Sabre, made: Asked, sampled: int, choice: Choice) -> Explanation:
-    how = "splitting classes on" if wanted.refined else f"{wanted.neighbours or 'approximate'} neighbours"
+    how = {
+        "symmetric": "classes of the same of every sub-bucket",
+        "refined": "splitting classes on",
+        "published": f"{wanted.neighbours or 'approximate'} neighbours",
+    }[wanted.way]
     at = dict(choice.curve)[wanted.t]
     words = " ".join(
-        guarantee_words(name, closeness, made.k if i == 0 else 1)
+        guarantee_words(name, closeness, made.k if i == 0 else 1, HOW_CLASSES_CAME.get(wanted.way))
         for i, (name, closeness) in enumerate(zip(table.sensitive_columns, made.closeness, strict=True))
     )
-    histogram = choice.tree.size_histogram()
     rows = tuple((text(t), f"{loss:.4f}", "asked" if t == wanted.t else "") for t, loss in choice.curve)
     grids = [
         Grid(
             ("t", "average information loss", ""), rows, f"on {sampled:,} of {made.n:,} records; more records lose less"
         )
     ]
-    if not wanted.refined:
-        sizes = tuple((str(size), f"{number:,}") for size, number in list(histogram.items())[:20])
-        grids.append(Grid(("class size", "classes"), sizes))
+    chosen: dict[str, Any] = {}
+    if choice.packing is not None:
+        chosen = packing_details(choice.packing) | {"worst_distance": [text(each) for each in choice.packing.worst]}
+        grids.append(Grid(("chosen from counts alone", ""), _lines(choice.packing)))
+    elif choice.published is not None:
+        buckets, tree = choice.published
+        chosen = {"buckets": buckets.b, "bound": text(buckets.bound), "classes": tree.classes[0]}
+        if wanted.way == "published":
+            sizes = tuple((str(size), f"{number:,}") for size, number in list(tree.size_histogram().items())[:20])
+            grids.append(Grid(("class size", "classes"), sizes))
     return Explanation(
         words=words,
         summary=f"By {how}, t: {text(wanted.t)} costs an average information loss of {at:.4f} on the sample; "
@@ -123,12 +144,21 @@ def _explanation(table: Microdata, wanted: Sabre, made: Asked, sampled: int, cho
         facts={
             "records": made.n,
             "sensitive_values": list(made.sizes),
-            "buckets": choice.buckets.b,
-            "bound": text(choice.buckets.bound),
-            "classes": choice.tree.classes[0],
+            **chosen,
             "sample": sampled,
             "curve": [{"t": text(t), "ail": loss} for t, loss in choice.curve],
             "proposed_t": text(choice.proposed),
         },
         choice=choice,
+    )
+
+
+def _lines(packing: Packing) -> tuple[tuple[str, str], ...]:
+    parts, least = packing.sub_buckets, packing.least
+    return (
+        ("sub-buckets", f"{parts.number:,} of {parts.records:,} records"),
+        ("a class takes of each", f"{least:,}" if least == 1 else f"{least:,} to {2 * least - 1:,}"),
+        ("records of a class", f"{parts.number * least:,} or more"),
+        ("records in one class of the rest", f"{int(parts.rest.sum()):,}"),
+        ("distance, whatever records it takes, at most", ", ".join(f"{float(each):.4f}" for each in packing.worst)),
     )

@@ -207,9 +207,9 @@ class SeveralAttributes:
         return found
 
 
-def guarantee_words(column: str, closeness: TCloseness, k: int = 1) -> str:
-    """What t-closeness promises, in words with the numbers used."""
-    return words.closeness(column, closeness.distance.kind, closeness.t, k)
+def guarantee_words(column: str, closeness: TCloseness, k: int = 1, known: str | None = None) -> str:
+    """What t-closeness promises, in words with the numbers used. known : see `anonlib.words.closeness`."""
+    return words.closeness(column, closeness.distance.kind, closeness.t, k, known)
 
 
 _DATE = re.compile(r"([+-]?\d{4,})(-\d\d-\d\d.*)")

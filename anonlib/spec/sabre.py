@@ -10,16 +10,22 @@ from anonlib.spec.baselines import GENERALIZED, PARTITION_SIZE, Closeness, Parti
 from anonlib.spec.method import Method
 from anonlib.spec.part import Flag, fault, whole
 
+Way = Literal["symmetric", "refined", "published"]
+
 
 class Sabre(Method):
     """t-closeness: the sensitive values of every class are spread as in the whole table up to an earth mover's distance of t.
 
     t              : the distance a class may have from the table, for every sensitive column
     k              : a class has at least k records
-    refine         : true (unless `neighbours` is given): split classes on while their true distance allows it and information loss falls
+    refine         : true: split classes on while their true distance allows it and information loss falls; false: SABRE as published
     neighbours     : SABRE as published: fill classes of computed sizes with the nearest records, "approximate" (along the Hilbert
                      curve, SABRE-AK) or "exact" (SABRE-KNN)
     partition_size : records that a task works on in one piece, or "all"
+
+    Without refine and neighbours, what a class holds follows from counts of sensitive values alone, and which records it takes from
+    quasi-identifiers alone. With them the two meet in one decision, which an adversary who knows the method can turn around: for
+    comparisons, and refused unless `allow_minimality_leak`.
     """
 
     name: ClassVar[str] = "sabre"
@@ -33,6 +39,7 @@ class Sabre(Method):
     refine: Flag | None = None
     neighbours: Literal["approximate", "exact"] | None = None
     partition_size: PartitionSize = PARTITION_SIZE
+    allow_minimality_leak: Flag = False
 
     @model_validator(mode="after")
     def _one_way(self) -> Sabre:
@@ -41,9 +48,28 @@ class Sabre(Method):
                 "splitting classes on takes no neighbours; leave neighbours out, or write refine: false for SABRE as published",
                 at="neighbours",
             )
+        leaking = self.leaking
+        if leaking and not self.allow_minimality_leak:
+            raise fault(
+                f"{leaking} lets quasi-identifiers decide with sensitive values, which an adversary who knows the method can turn "
+                "around; it is for comparisons: leave it out, or add allow_minimality_leak: true",
+                at=leaking,
+            )
+        if self.allow_minimality_leak and not leaking:
+            raise fault(
+                "nothing here leaks by minimality; leave this out, or ask for refine or neighbours too",
+                at="allow_minimality_leak",
+            )
         return self
 
     @property
-    def refined(self) -> bool:
-        """Whether classes are split on by their true distance."""
-        return self.neighbours is None if self.refine is None else self.refine
+    def leaking(self) -> str | None:
+        """The parameter asked for under which quasi-identifiers and sensitive values meet in one decision."""
+        return "neighbours" if self.neighbours is not None else "refine" if self.refine is not None else None
+
+    @property
+    def way(self) -> Way:
+        """How classes are made: the same of every sub-bucket, split on by their true distance, or as published."""
+        if self.neighbours is not None or self.refine is False:
+            return "published"
+        return "refined" if self.refine else "symmetric"

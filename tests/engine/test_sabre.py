@@ -44,12 +44,21 @@ def table() -> pa.Table:
     )
 
 
+LEAK = {"allow_minimality_leak": True}
 WAYS = {
-    "refined": {"k": 4},
-    "refined in partitions": {"k": 4, "partition_size": 120},
-    "refined in partitions of less than k": {"k": 9, "partition_size": 2},
-    "approximate in partitions": {"k": 3, "neighbours": "approximate", "partition_size": 150},
-    "exact": {"k": 3, "neighbours": "exact"},
+    "default": {"k": 4},
+    "in partitions": {"k": 4, "partition_size": 120},
+    "in partitions of less than k": {"k": 9, "partition_size": 2},
+    "refined": {"k": 4, "refine": True, **LEAK},
+    "refined in partitions": {"k": 4, "partition_size": 120, "refine": True, **LEAK},
+    "approximate in partitions": {"k": 3, "neighbours": "approximate", "partition_size": 150, **LEAK},
+    "exact": {"k": 3, "neighbours": "exact", **LEAK},
+}
+
+
+SEVERAL = {
+    "several": {"partition_size": 300},
+    "several, approximate": {"neighbours": "approximate", "partition_size": 200, **LEAK},
 }
 
 
@@ -73,16 +82,10 @@ def releases(spark, tmp_path_factory):
         output=str(folder / "again"),
         audit="off",
         **common,
-        **WAYS["approximate in partitions"],
+        **WAYS["in partitions"],
     )
-    found["several"] = anonlib.sabre(
-        df,
-        sensitive=[PAY, SICK],
-        neighbours="approximate",
-        partition_size=200,
-        output=str(folder / "several"),
-        **common,
-    )
+    for name, way in SEVERAL.items():
+        found[name] = anonlib.sabre(df, sensitive=[PAY, SICK], output=str(folder / name), **common, **way)
     yield found
     monkey.undo()
 
@@ -126,7 +129,7 @@ def test_every_class_is_close_by_scipy_s_distance_and_large_enough(releases, nam
     assert float(anonlib.exact.exact(manifest.guarantee.achieved["t"])) == pytest.approx(farthest)
 
 
-@pytest.mark.parametrize("name", [*WAYS, "several"])
+@pytest.mark.parametrize("name", [*WAYS, *SEVERAL])
 def test_every_record_is_published_once_in_a_box_that_holds_it(releases, name):
     assert Counter(row["pay"] for row in rows(releases[name])) == Counter(table()["pay"].to_pylist())
     left = table().to_pylist()
@@ -149,12 +152,13 @@ def test_refining_loses_less(releases):
 
 def test_the_order_and_the_partitions_of_the_input_say_nothing(releases):
     """The very same rows, class numbers and all, from an input that was sorted by the sensitive value."""
-    one, other = (Counter(map(repr, rows(releases[name]))) for name in ("approximate in partitions", "again"))
+    one, other = (Counter(map(repr, rows(releases[name]))) for name in ("in partitions", "again"))
     assert one == other
 
 
-def test_each_of_several_sensitive_columns_is_close(releases):
-    release = releases["several"]
+@pytest.mark.parametrize("name", SEVERAL)
+def test_each_of_several_sensitive_columns_is_close(releases, name):
+    release = releases[name]
     pay, ill = table()["pay"].to_pylist(), table()["illness"].to_pylist()
     rank = {value: i for i, value in enumerate(sorted(set(pay)))}
     group = {leaf: TREE_OF[leaf] for leaf in ILL}
@@ -210,6 +214,13 @@ def test_what_cannot_be_asked_is_refused(spark, tmp_path):
         ({"t": "0.3", "k": 0}, "too small"),
         ({"t": "0.3", "neighbours": "near"}, "approximate, exact"),
         ({"t": "0.3", "neighbours": "exact", "refine": True}, "leave neighbours out"),
+        (
+            {"t": "0.3", "neighbours": "exact"},
+            "neighbours lets quasi-identifiers decide .* allow_minimality_leak: true",
+        ),
+        ({"t": "0.3", "refine": True}, "refine lets quasi-identifiers decide .* allow_minimality_leak: true"),
+        ({"t": "0.3", "refine": False}, "refine lets quasi-identifiers decide .* allow_minimality_leak: true"),
+        ({"t": "0.3", "allow_minimality_leak": True}, "nothing here leaks"),
         ({"t": "0.3", "partition_size": "most"}, "no number of records"),
     ],
 )
@@ -237,7 +248,7 @@ def test_a_table_that_its_quasi_identifiers_cannot_cut_is_cut_by_rank(spark, tmp
     df = spark.createDataFrame(table().to_pandas())
     said: list[str] = []
     columns = {"quasi_identifiers": ["town"], "sensitive": PAY, "identifiers": ["age", "job", "illness"]}
-    method = {"sabre": {"t": "0.3", "k": 3, "partition_size": 50}}
+    method = {"sabre": {"t": "0.3", "k": 3, "partition_size": 50, "refine": True, **LEAK}}
     spec = parse_spec({"columns": columns, "method": method, "output": {"path": str(tmp_path / "r")}}, given_frame=True)
     release = run(spec, spark, df, said.append)
     assert any("do not cut the table finely enough" in sentence for sentence in said)

@@ -1,0 +1,106 @@
+"""Sub-buckets: the sensitive values of a table packed into groups of equal size, so that a class takes one record of each.
+
+All values stand on a line of mu * c places, value after value in runs; sub-bucket b is the places b c .. (b + 1) c - 1. What does not come
+out even is a *rest*: one class more, of mu + (n mod mu) records, whose values are fixed beforehand too. Written as runs, so that nothing
+here grows with mu, c or n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class SubBuckets:
+    """mu sub-buckets of c records each, and the rest.
+
+    number     : mu, how many sub-buckets there are, so how many records a class has; records : c, in each of them, so how many classes
+    run_value  : (r,) int64, the value of each run of the line; run_length : (r,) int64, its places; they add up to mu * c
+    rest       : (m,) int64, how many records of each value go to the one class of the rest
+    """
+
+    number: int
+    records: int
+    run_value: IntArray
+    run_length: IntArray
+    rest: IntArray
+
+    REST = -1
+    """The sub-bucket that records of the rest are said to be in."""
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """(m,) int64, the table's records of each value."""
+        found = self.rest.copy()
+        np.add.at(found, self.run_value, self.run_length)
+        return found
+
+    def of(self, value: IntArray, slot: IntArray) -> IntArray:
+        """(N,) int64, the sub-bucket of the slot-th record of each value, slot in [0, counts[value]); `REST` for the rest.
+
+        Which record of a value has which slot must be drawn uniformly and without a look at anything else.
+        """
+        order = np.argsort(self.run_value, kind="stable")
+        length = self.run_length[order]
+        start = np.cumsum(length) - length  # places in the order (value, run)
+        line = (np.cumsum(self.run_length) - self.run_length)[order]
+        of_value = self.counts - self.rest
+        place = (np.cumsum(of_value) - of_value)[value] + slot - self.rest[value]
+        run = np.maximum(0, np.searchsorted(start, place, side="right") - 1)
+        if not len(line):
+            return np.full(len(place), self.REST, dtype=np.int64)
+        found = (line[run] + place - start[run]) // self.records
+        return np.where(slot < self.rest[value], self.REST, found).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class JointValues:
+    """The combinations of values that records have in several sensitive columns, each as one value; of one column, its values.
+
+    codes  : per column (M,) int64, the column's code in each combination; ascending, the first column first; none twice
+    counts : (M,) int64, how many records have it; sizes : how many values each column has
+    """
+
+    codes: tuple[IntArray, ...]
+    counts: IntArray
+    sizes: tuple[int, ...]
+
+    @staticmethod
+    def single(counts: IntArray) -> JointValues:
+        """Of one column."""
+        m = len(counts)
+        return JointValues((np.arange(m, dtype=np.int64),), np.asarray(counts, dtype=np.int64), (m,))
+
+    @staticmethod
+    def of(sensitive: Sequence[IntArray], sizes: tuple[int, ...]) -> JointValues:
+        """Of records given by their codes in each column."""
+        if len(sizes) == 1:
+            return JointValues.single(np.bincount(sensitive[0], minlength=sizes[0]))
+        found, counts = np.unique(np.stack(sensitive), axis=1, return_counts=True)
+        return JointValues(tuple(found.astype(np.int64)), counts.astype(np.int64), sizes)
+
+    @cached_property
+    def _steps(self) -> list[IntArray]:
+        """Ascending keys, column after column: a combination of the first columns, times the next one's size, plus its code."""
+        steps, prefix = [], self.codes[0]
+        for size, codes in zip(self.sizes[1:], self.codes[1:], strict=True):
+            keys, prefix = np.unique(prefix * size + codes, return_inverse=True)
+            steps.append(keys)
+        return steps
+
+    def number(self, sensitive: Sequence[IntArray]) -> IntArray:
+        """(N,) int64, the combination of each record; -1 for one that is none of them."""
+        found = np.asarray(sensitive[0], dtype=np.int64)
+        known = np.ones(len(found), dtype=bool)
+        for size, codes, keys in zip(self.sizes[1:], sensitive[1:], self._steps, strict=True):
+            key = found * size + codes
+            found = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+            known &= keys[found] == key
+        return np.where(known, found, -1)
