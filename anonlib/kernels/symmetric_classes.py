@@ -4,7 +4,8 @@ The blocks are SABRE's sub-buckets, but nothing here knows which is which: what 
 records share a block, and on noise. Renaming the blocks changes nothing (`tests/pure/test_symmetric_classes.py` holds it to that), and that
 is what keeps a class from telling which of its records has which of its values (docs/sabre.md).
 
-    halving      a group of g records of each block becomes two: of every block the same number, the lower ones along one attribute, go left.
+    halving      a group of g records of each block becomes two: of every block the same number, the lower ones along one attribute, go
+                 left.
                  How many: half, or as many as lie left of the gap nearest to the group's median. Attribute and number lower loss most.
     exchange     within groups of at most `TOGETHER` records a block: row after row of records, a row one of a block from each class, in an
                  order that only the noise knows, is taken out and dealt to the classes again at least loss (an assignment problem).

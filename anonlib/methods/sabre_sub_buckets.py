@@ -64,8 +64,8 @@ def packed(
     size = found.sub_buckets.number * found.least
     if partition_size != "all" and size > TOO_LARGE * max(int(partition_size), k):
         raise Unsatisfiable(
-            f"classes that keep t whatever records they take have {size:,} records here, more than a task of partition_size: {partition_size} "
-            "holds; ask for a larger t, for a larger partition_size, or for partition_size: all"
+            f"classes that keep t whatever records they take have {size:,} records here, more than a task of partition_size: "
+            f"{partition_size} holds; ask for a larger t, for a larger partition_size, or for partition_size: all"
         )
     return joint, found
 

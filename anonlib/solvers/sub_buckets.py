@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -183,7 +184,7 @@ def _farthest(distance: GroundDistance, bucket: IntArray, place: IntArray, count
     total = np.add.reduceat(count, starts)[number]
     away = np.zeros(len(bucket), dtype=np.int64)
     steps = [*sorted(set(distance.gaps.tolist()), reverse=True), 0]
-    for upper, lower in zip(steps[:-1], steps[1:], strict=True):
+    for upper, lower in pairwise(steps):
         # values on the two sides of a gap of `upper` or more are that much farther apart
         node = np.r_[0, np.cumsum(distance.gaps >= upper)][place]
         _, group = np.unique(number * distance.m + node, return_inverse=True)
