@@ -396,5 +396,8 @@ def matched(
 
 
 def stating(found: dict[str, Any]) -> Manifest:
-    """The manifest that a dictionary spells."""
+    """The manifest that a dictionary spells; a table lies in the folder of its name."""
+    for name, of in found["tables"].items() if isinstance(found.get("tables"), dict) else ():
+        if isinstance(of, dict):
+            of.setdefault("path", name)
     return Manifest.model_validate(found)

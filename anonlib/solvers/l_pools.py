@@ -6,7 +6,7 @@ share its bucket; a value of two buckets may be shown twice around a person, who
 
     the remainder     while the number of records is no multiple of l, one record of each of the l + 1 most frequent values is set aside
     a perfect fit     the rest is packed into l buckets of equal size, every value in one of them (Algorithm 1, then subset sums)
-    no perfect fit    one record of each of the l most frequent values is set aside, which keeps the rest eligible, and it is tried again
+    no perfect fit    one record of each of l frequent values is set aside, which keeps the rest eligible, and it is tried again
 
 Records set aside from the same values make one pool, a bucket for each value. It always ends, since in the worst case everything is set
 aside, as in Anatomy; on real tables the many rare values nearly always fit at once. By counts alone.
@@ -44,7 +44,7 @@ def l_pools(counts: Int64Array, l: int) -> list[MatchBuckets] | None:  # noqa: E
             if cells is not None:
                 break
         tries += 1
-        top = _largest(left, l)
+        top = _to_set_aside(left, l, tries)
         left[top] -= 1
         aside[tuple(sorted(top.tolist()))] += 1
     return _pools(cells or {}, int(left.sum()) // l, aside, len(counts))
@@ -127,6 +127,15 @@ def _dealt_round(counts: Int64Array, l: int) -> Counter[tuple[int, ...]]:  # noq
     groups = int(counts.sum()) // l
     line = np.repeat(np.arange(len(counts)), counts)
     return Counter(tuple(line[k::groups].tolist()) for k in range(groups))
+
+
+def _to_set_aside(left: Int64Array, l: int, tries: int) -> Int64Array:  # noqa: E741
+    """The l most frequent values, or every other time those after the first, while it has room in its bucket: the room that the largest
+    value leaves is then another one, which may be filled."""
+    top = _largest(left, l + 1)
+    if tries % 2 and len(top) > l and (int(left[top[0]]) + 1) * l <= int(left.sum()):
+        return top[1:]
+    return top[:l]
 
 
 def _largest(counts: Int64Array, number: int) -> Int64Array:

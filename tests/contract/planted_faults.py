@@ -22,6 +22,7 @@ import numpy as np
 
 from anonlib.audit.achieved import NAME as ACHIEVED
 from anonlib.audit.promised import NAME as WORDS
+from anonlib.kernels.disjoint_matchings import random_matching
 from tests.contract import trials
 from tests.door import bucketize
 
@@ -221,9 +222,25 @@ def one_of_all(right: Any) -> Any:
     return lambda matches, *more: np.asarray(matches)[:, 0] * 0 + np.asarray(matches)[0, 0]
 
 
+def the_papers_draw(right: Any) -> Any:
+    """Values dealt by one of the disjoint matchings, which somebody sees twice."""
+    return lambda matches, key, *place: random_matching(matches, key, *place)
+
+
+def one_colour(right: Any) -> Any:
+    """Every record in the first colour."""
+    return lambda colours, *more: colours * 0
+
+
 def of_the_one_before(right: Any) -> Any:
-    """Every record with the matches of the one before: as regular as before, and most without the record itself."""
-    return lambda *given: np.roll(right(*given), 1, axis=0)
+    """Every record with the matches of the one before in its bucket: as regular as before, and most without the record itself."""
+
+    def wrong(*given: Any) -> Any:
+        found = right(*given)
+        mu = found.shape[1]
+        return np.roll(found.reshape(mu, -1, mu), 1, axis=1).reshape(found.shape)
+
+    return wrong
 
 
 def one_too_many(right: Any) -> Any:
@@ -330,9 +347,11 @@ FAULTS = (
     Fault(f"{KERNELS}.halving:_Search._kept", "halves not asked", "t-closeness", lambda right: lambda self, of, own, upper, number: np.ones(number, dtype=bool), trials.classes({"t": "1/4"}, 5, "ordered", "halving")),
     Fault(f"{KERNELS}.equivalence_classes:broken_classes", "none is broken", "t-closeness", lambda right: lambda *given: np.zeros(0, dtype=np.int64), trials.classes({"t": "1/4"}, 5, "ordered", "merged")),
     Fault(f"{KERNELS}.take_out:approximate", "a record in the class before", "class sizes", one_too_many, trials.taken_out),
-    Fault(f"{PRIVACY}.beta_likeness:BetaLikeness.equivalent_l", "a factor 1/2", "beta-likeness", lambda right: property(lambda self: max(1, right.fget(self) // 2)), trials.matches({"beta": "1/2"}, 5)),
-    Fault(f"{KERNELS}.matching_graph:matching_graph", "the matches of another", "graph of matches", of_the_one_before, trials.matches({"l": "3"}, 5)),
-    Fault(f"{KERNELS}.disjoint_matchings:random_matching", "one value for all", "graph of matches", one_of_all, trials.matches({"l": "3"}, 5)),
+    Fault(f"{KERNELS}.matching_graph:matching_graph", "the matches of another", "graph of matches", of_the_one_before, trials.matches({"l": "3"}, 6)),
+    Fault("anonlib.methods.heterogeneous:rainbow_matching", "one value for all", "graph of matches", one_of_all, trials.matches({"l": "3"}, 6)),
+    Fault("anonlib.methods.heterogeneous:rainbow_matching", "a matching out of disjoint ones", "what may be believed of a person", the_papers_draw, trials.matches({"l": "3"}, 6)),
+    Fault(f"{KERNELS}.rainbow_colouring:_renamed", "colours that do not go with the buckets", "graph of matches", one_colour, trials.matches({"l": "3"}, 6)),
+    Fault(f"{KERNELS}.symmetric_classes:symmetric_classes", "a record in the class before", "class sizes", one_too_many, trials.symmetric),
     Fault(f"{KERNELS}.ring_generalization:rings", "values not looked at", "l-diversity", lambda right: lambda curve, sensitive, number: right(curve, np.arange(len(sensitive)), number), trials.rings(3, 5)),
 )  # fmt: skip
 
@@ -347,17 +366,20 @@ DOOR = (
 
 NO_PROMISE = {
     f"{PRIVACY}.buckets:BucketSolution": "holds what a solver found; its setting and loss are checked as those of BucketSetting",
+    f"{PRIVACY}.beta_likeness:BetaLikeness": "which buckets keep the bound; the shares among matches and around persons are checked",
     f"{PRIVACY}.class_requirements:Requirement": "a protocol, no formula",
     f"{PRIVACY}.ec_sizes:EcSizeTree": "sizes of classes, which the audit counts; a wrong tree makes other classes, and they are checked",
     f"{PRIVACY}.ec_sizes:Partitions": "which task works on which records; the classes that come out are checked",
     f"{PRIVACY}.f_privacy:Thresholds": "holds the thresholds; the capacities that buckets are chosen by are `anonlib.solvers.sensitive_table`'s",
     f"{PRIVACY}.l_diversity:LDiversity": "which pools are matched; a pool that is not eligible has no buckets, and its graph is checked",
-    f"{PRIVACY}.l_diversity:most_diverse": "the l that a refusal proposes",
     f"{PRIVACY}.match_buckets:MatchBuckets": "holds what a solver found; the graph that comes of it is checked",
     f"{PRIVACY}.match_buckets:match_buckets": "puts what a solver found in order",
     f"{PRIVACY}.rho_privacy:below": "which merges a search may try; the sub-tables that come out are checked",
     f"{PRIVACY}.rho_privacy:posterior": "what an explanation shows; the audit has its own",
     f"{PRIVACY}.rho_privacy:unchanged": "what an explanation shows; the audit has its own",
+    f"{PRIVACY}.sub_buckets:JointValues": "numbers the combinations of values; the classes that come out are checked",
+    f"{PRIVACY}.sub_buckets:SubBuckets": "which values share a sub-bucket; the classes that come out are checked",
+    f"{KERNELS}.disjoint_matchings": "the paper's draw, for comparisons and for rings; the graph is checked",
     f"{KERNELS}.far_apart": "which records of a value go to which bucket; the graph is checked",
     f"{KERNELS}.hilbert": "which records are near one another; what is made of them is checked",
     f"{KERNELS}.matching_assign": "how near matches are; the graph is checked",

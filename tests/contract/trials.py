@@ -21,7 +21,16 @@ from anonlib.audit.generalized_evidence import FAULTS, GraphFacts
 from anonlib.audit.verdict import Verdict
 from anonlib.domains import NumericDomain
 from anonlib.exact import exact
-from anonlib.kernels import equivalence_classes, halving, mondrian, perturb, ring_generalization, round_robin, take_out
+from anonlib.kernels import (
+    equivalence_classes,
+    halving,
+    mondrian,
+    perturb,
+    ring_generalization,
+    round_robin,
+    symmetric_classes,
+    take_out,
+)
 from anonlib.methods import bucketize, heterogeneous
 from anonlib.methods import perturb as perturbing
 from anonlib.privacy import class_requirements as requirements
@@ -251,6 +260,14 @@ def taken_out() -> Verdict:
     return _classes(groups, {"k": "6", "frequency_l": "3"}, "flat", [6] * (N // 6))
 
 
+def symmetric() -> Verdict:
+    """Classes of three, one record from each of three sub-buckets."""
+    age, sensitive = people(3)
+    of = symmetric_classes.symmetric_classes([age], [DOMAIN], sensitive, np.random.default_rng(1).permutation(N))
+    groups = [Counter(str(s) for s in sensitive[of == c].tolist()) for c in range(int(of.max()) + 1)]
+    return _classes(groups, {"k": "3", "frequency_l": "3"}, "flat", [3] * (N // 3))
+
+
 # --- matches --------------------------------------------------------------------------------------------------------------------
 
 
@@ -322,10 +339,12 @@ def _matched(
 
 def _graph(told: list[dict[str, Any]]) -> GraphFacts:
     shares = {int(r["key"]): (Fraction(int(r["top"]), int(r["bottom"])), 0) for r in told if r["kind"] == "share"}
+    beliefs = {int(r["key"]): (Fraction(int(r["top"]), int(r["bottom"])), 0) for r in told if r["kind"] == "belief"}
     few = [int(r["bottom"]) for r in told if r["kind"] == "fewest"]
     return GraphFacts(
         faults={r["kind"]: (1, 0) for r in told if r["kind"] in FAULTS},
         shares=shares,
+        beliefs=beliefs,
         fewest=few[0] if few else 0,
         records=sum(int(r["n"]) for r in told if r["kind"] == "records of"),
         dummies=sum(int(r["n"]) for r in told if r["kind"] == "dummies of"),
