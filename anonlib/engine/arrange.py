@@ -1,9 +1,10 @@
 """The order in which rows are published: a function of what is published, so that it says nothing else.
 
-A table that kept the order of its input would give away whatever the input was sorted by. So the rows of each file are sorted by
-their bucket and then by a hash of their own published values. What is left is which file a row stands in, that is, which partition
-of the input it came from; where pass 1 found that the sensitive values are spread over the partitions otherwise than by chance (an
-input sorted or grouped by them, or by something that goes with them), rows are dealt to files by their bucket instead.
+A table that kept the order of its input would give away whatever the input was sorted by, and one that kept its files, who stood in which.
+A test of whether files differ cannot be as strong as somebody who knows which value to look for: a rare diagnosis of one hospital out of
+twenty is lost in a chi-square over all values, and its file and its bucket together name the patients. So rows are always dealt to files
+by their bucket (or by a hash of what is published), and those of each file are sorted by their bucket and a hash of their own values. How
+many files there are follows from the number of records alone.
 """
 
 from __future__ import annotations
@@ -18,19 +19,25 @@ _ORDER = "anonlib order"
 HASH_BITS = 24
 
 
-def arranged(frame: DataFrame, by: str | None, mixed_into: int | None) -> DataFrame:
-    """`frame` with the rows of each partition sorted by the long column `by` and a hash of the whole row; by the hash alone without `by`.
+FILE_ROWS = 1_000_000
+"""Records of a published file, at most."""
 
-    mixed_into : number of partitions to deal the rows to by `by` (by the hash without it), or None to leave each in its partition.
-    Cost: a local sort; with `mixed_into` one shuffle of all rows.
+
+def files(n: int) -> int:
+    """How many files n records are published in: a number of n alone, so that it says nothing else."""
+    return max(1, -(-n // FILE_ROWS))
+
+
+def arranged(frame: DataFrame, by: str | None, number: int) -> DataFrame:
+    """`frame` dealt to `number` files by the long column `by`, each sorted by it and a hash of the whole row; without `by` by the hash.
+
+    Cost: one shuffle of all rows and a local sort.
     """
     if by is None:
         ordered = frame.withColumn(_ORDER, F.expr(row_hash(frame)))
-        if mixed_into is not None:
-            ordered = ordered.repartition(mixed_into, F.col(quoted(_ORDER)))
+        ordered = ordered.repartition(number, F.col(quoted(_ORDER)))
         return ordered.sortWithinPartitions(F.col(quoted(_ORDER))).drop(_ORDER)
-    if mixed_into is not None:
-        frame = frame.repartition(mixed_into, F.expr(quoted(by)))
+    frame = frame.repartition(number, F.expr(quoted(by)))
     # One long holds both keys, which lets Spark sort by radix: 40 bits of the bucket, 24 of the hash. Two different rows of a bucket
     # that meet in one partition keep the input's order with a chance of 2^-24.
     key = f"shiftleft({quoted(by)}, {HASH_BITS}) | shiftrightunsigned({row_hash(frame)}, {64 - HASH_BITS})"

@@ -25,9 +25,6 @@ DRIVER_CELLS = 2_000_000
 MAX_VALUES = 100_000
 """More distinct values than this is an identifier or a measurement, not a sensitive attribute one could bucketize."""
 
-CHANCE = 5
-"""Standard deviations by which partitions must differ before their rows are mixed: a false alarm costs a shuffle, no more."""
-
 FLOATING = ("float", "double")
 
 
@@ -52,7 +49,6 @@ class SensitiveStatistics:
     hash_sql   : the SQL expression that gives a record's hash
     input_rows : rows read; dropped : rows left out by the missing-value policy
     partitions : partitions of the input that hold rows
-    grouped    : the partitions differ in their sensitive values by more than chance: the input is sorted or grouped in some way
     """
 
     counts: SensitiveCounts
@@ -61,7 +57,6 @@ class SensitiveStatistics:
     input_rows: int
     dropped: int
     partitions: int
-    grouped: bool
     offsets: PartitionOffsets
 
 
@@ -118,10 +113,10 @@ def sensitive_statistics(
         )
         with explained("counting the sensitive values"):
             table = totals.limit(MAX_VALUES + 1).toPandas()  # bounded: one row per sensitive value
-            partitions, grouped = _grouped_on_the_cluster(cells.where("n > 0"))
+            partitions = cells.where("n > 0").select("partition").distinct().count()
     else:
         table = _totals(found)
-        partitions, grouped = _grouped(found[found["n"] > 0])
+        partitions = int(found[found["n"] > 0]["partition"].nunique())
     _check(table, refuse, sensitive, parts or (sensitive,))
 
     published = table[table["n"] > 0]
@@ -141,7 +136,7 @@ def sensitive_statistics(
             offsets_by_partition(kept["partition"].to_numpy(np.int64), codes, kept["n"].to_numpy(np.int64)), None
         )
     seen = int(table["seen"].sum())
-    return SensitiveStatistics(counts, hashes, hash_sql, seen, seen - counts.n, partitions, grouped, offsets)
+    return SensitiveStatistics(counts, hashes, hash_sql, seen, seen - counts.n, partitions, offsets)
 
 
 def _cells(frame: DataFrame, sensitive: str, spark_type: str, keep: str | None, refuse: Mapping[str, str]) -> DataFrame:
@@ -175,46 +170,6 @@ def _totals(cells: pd.DataFrame) -> pd.DataFrame:
         sums[name] = np.zeros(len(code_of), dtype=np.int64)
         np.add.at(sums[name], codes, cells[name].to_numpy(np.int64))
     return pd.DataFrame({"text": pd.Series(list(code_of), dtype=object)} | sums)
-
-
-def _grouped(cells: pd.DataFrame) -> tuple[int, bool]:
-    """(partitions with rows, whether they differ in their sensitive values by more than chance)."""
-    partition = pd.factorize(cells["partition"])[0]
-    code_of: dict[str | None, int] = {}
-    value = np.array(
-        [code_of.setdefault(t if isinstance(t, str) else None, len(code_of)) for t in cells["text"]], dtype=np.int64
-    )
-    n = cells["n"].to_numpy(np.float64)
-    of_partition, of_value = np.bincount(partition, n), np.bincount(value, n)
-    if not len(n):
-        return 0, False
-    agreement = float((n * n / (of_partition[partition] * of_value[value])).sum())
-    found = differs(
-        len(of_partition), len(of_value), float(n.sum()), agreement, (1 / of_partition).sum(), (1 / of_value).sum()
-    )
-    return len(of_partition), found
-
-
-def _grouped_on_the_cluster(cells: DataFrame) -> tuple[int, bool]:
-    """The same from counts that stay on the cluster."""
-    partitions = cells.groupBy("partition").agg(F.sum("n").alias("of_partition"))
-    values = cells.groupBy("text").agg(F.sum("n").alias("of_value"))
-    joined = cells.join(partitions, "partition").alias("c").join(values.alias("v"), F.expr("c.text <=> v.text"))
-    agreement, n = joined.agg(F.expr("sum(n / of_partition * n / of_value)"), F.expr("sum(n)")).collect()[0]
-    p, by_partition = partitions.agg(F.count(F.lit(1)), F.expr("sum(1 / of_partition)")).collect()[0]
-    m, by_value = values.agg(F.count(F.lit(1)), F.expr("sum(1 / of_value)")).collect()[0]
-    return int(p), differs(int(p), int(m), float(n), float(agreement), float(by_partition), float(by_value))
-
-
-def differs(p: int, m: int, n: float, agreement: float, by_partition: float, by_value: float) -> bool:
-    """Pearson's chi-square of a p x m table of n records against independence, beyond `CHANCE` standard deviations.
-
-    agreement : sum of c_ij^2 / (c_i. c_.j); by_partition, by_value : sums of 1 / c_i. and 1 / c_.j. The variance is that of a
-    multinomial sample, which allows for rare values (its second term).
-    """
-    freedom = (p - 1) * (m - 1)
-    chi_square = n * (agreement - 1)
-    return freedom > 0 and chi_square > freedom + CHANCE * (2 * freedom + n * by_partition * by_value) ** 0.5
 
 
 def _refused(refuse: Mapping[str, str]) -> list[str]:

@@ -7,11 +7,11 @@ m sensitive values and P partitions:
     thresholds    exact, driver; Unsatisfiable names what is too frequent                                   (Lemma 1)
     solution      driver, from counts alone, independent of n                                (Algorithms 2-4, section 6.1)
     deal          driver; how many records of each value go to each size, and where each value starts         (Section 4)
-    qit           pass 2: rank within value, keyed permutation, round robin; a sort within partitions      (Algorithm 1)
+    qit           pass 2: rank within value, keyed permutation, round robin; dealt to files by bucket, sorted  (Algorithm 1)
     st            generated from the same deal, bucket by bucket; no pass over records
 
-Two scans of the input; no shuffle of rows, unless pass 1 finds that the input's partitions differ in their sensitive values
-(then one, so that a row's file says nothing); driver memory O(m q) for q bucket sizes.
+Two scans of the input; one shuffle of rows, so that a row's file says nothing of its partition of the input; driver memory O(m q) for q
+bucket sizes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fractions import Fraction
 from typing import Any
 
 from anonlib.engine import fakes, generate, ranks
-from anonlib.engine.arrange import arranged
+from anonlib.engine.arrange import arranged, files
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.statistics import SensitiveStatistics, sensitive_statistics
 from anonlib.engine.tables import project, types
@@ -85,12 +85,9 @@ def publish_buckets(
     say("assigning records to buckets (second pass)")
     dealt = ranks.with_kernel(table.published, statistics, RoundRobin(deal, key), BUCKET_ID)
     published = [*table.quasi_identifiers, *table.other, BUCKET_ID]
-    if statistics.grouped:
-        say(
-            "mixing rows (one shuffle): the input is sorted or grouped by something that goes with the sensitive values"
-        )
-    mixed_into = statistics.partitions if statistics.grouped else None
-    qit = stage(QIT, arranged(project(dealt, published), BUCKET_ID, mixed_into))  # qit: qi..., other..., bucket_id
+    qit = stage(
+        QIT, arranged(project(dealt, published), BUCKET_ID, files(statistics.counts.n))
+    )  # qit: qi..., other..., bucket_id
     say("writing the sensitive values of each bucket")
     st = stage(ST, _sensitive_table(table, qit, statistics, deal, fake_values, avoid_negative_associations, key))
     roles = {

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anonlib.engine import compound, ranks
-from anonlib.engine.arrange import arranged
+from anonlib.engine.arrange import arranged, files
 from anonlib.engine.coded import with_values
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.operators import operators_table
@@ -83,12 +83,7 @@ def perturb(table: Microdata, wanted: Perturb, key: bytes, stage: Stage, say: Sa
     subtable = f"CAST(shiftright({quoted(_PACKED)}, {CODE_BITS}) AS INT)"
     published = with_columns(with_values(packed, code, texts, sensitive), {SUBTABLE: subtable})
     names = [*table.quasi_identifiers, *table.other, *sensitive, SUBTABLE]
-    if statistics.grouped:
-        say(
-            "mixing rows (one shuffle): the input is sorted or grouped by something that goes with the sensitive values"
-        )
-    mixed_into = statistics.partitions if statistics.grouped else None
-    microdata = stage(MICRODATA, arranged(project(published, names), None, mixed_into))
+    microdata = stage(MICRODATA, arranged(project(published, names), None, files(statistics.counts.n)))
     columns = operator_types(sensitive)
     rows = [_operator(i, t, texts) for i, t in enumerate(subtables)]
     operators = stage(OPERATORS, operators_table(table.frame, rows, columns, DOMAIN, sensitive))

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from anonlib.domains import Domain
 from anonlib.engine import cut_by_quasi_identifiers as cut
+from anonlib.engine.arrange import files
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.quasi_identifiers import QuasiIdentifiers, box_schema, decode, domain_statistics, encode, mixed
 from anonlib.engine.relational import with_columns
@@ -43,7 +44,6 @@ COMBINATIONS = 1_000_000
 """Combinations of quasi-identifiers that a cut is chosen from; above that, a share of them chosen by hash."""
 LEAF_CELLS = 4_000_000
 """Leaves x sensitive values whose counts the driver takes: 32 MB."""
-FILE_ROWS = 1_000_000
 CLASS_BITS = 32
 
 
@@ -174,11 +174,6 @@ def publish_boxed(coded: Coded, boxed: Any, made: Promise, model: str, solver: S
 def rows(statistics: SensitiveStatistics) -> RowsPart:
     """Every record that the missing-value policy lets through is published."""
     return RowsPart(input=statistics.input_rows, published=statistics.counts.n, dropped=statistics.dropped)
-
-
-def files(n: int) -> int:
-    """How many files n records are published in: a number of n alone, so that it says nothing else."""
-    return max(1, -(-n // FILE_ROWS))
 
 
 def solver_part(name: str, started: float, **details: Any) -> SolverPart:
