@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -86,3 +89,23 @@ def test_blocks_of_different_sizes_are_refused():
     columns = [np.zeros(3, dtype=np.int64)] * 3
     with pytest.raises(ValueError, match="different sizes"):
         symmetric_classes(columns, DOMAINS, np.array([0, 0, 1]), np.arange(3))
+
+
+@pytest.mark.parametrize(("blocks", "n"), [(2, 8), (3, 6)])
+def test_by_enumeration_a_person_is_in_each_block_with_equal_probability(blocks, n):
+    """All worlds of n persons (who is in which block), to somebody who knows the code, the noise and everybody's quasi-identifiers and
+    sees the classes: in those that give the same classes everybody is in each block equally often."""
+    rng = np.random.default_rng(blocks)
+    columns = [rng.integers(0, 51, n), rng.integers(0, 4, n)]
+    domains = [NumericDomain("age", 0.0, 50.0), CategoricalDomain("town", tuple("abcd"))]
+    noise = rng.permutation(n)
+    seen: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+    for world in {*permutations(np.repeat(np.arange(blocks), n // blocks).tolist())}:
+        classes = symmetric_classes(columns, domains, np.array(world), noise)
+        first: dict[int, int] = {}
+        seen.setdefault(tuple(first.setdefault(c, len(first)) for c in classes.tolist()), []).append(world)
+    assert len(seen) > 1
+    for worlds in seen.values():
+        for person in range(n):
+            held = Counter(world[person] for world in worlds)
+            assert set(held.values()) == {len(worlds) // blocks}
