@@ -9,7 +9,8 @@ What is timed is the work on records itself, one core, from codes in memory to c
 partitions of 100,000 records as the jobs cut them. `benchmarks.sabre_jobs` times whole jobs on Spark.
 
     SABRE-AK, SABRE-KNN   as published: D + U <= t, nearest records along the Hilbert curve or exactly
-    refined               the default: split on while the true distance allows it
+    default               classes of the same number of records of every sub-bucket
+    refined               split on while the true distance allows it; leaks by minimality, as SABRE as published and Mondrian do
     tMondrian             normalised spans, any attribute, tight boxes; cuts between values (strict) or at the median record (relaxed)
     tIncognito            full-domain recoding, tight boxes
 """
@@ -35,14 +36,16 @@ from anonlib.kernels.equivalence_classes import TakeOut, scaled
 from anonlib.kernels.halving import Records, information_loss
 from anonlib.kernels.hilbert import hilbert_positions
 from anonlib.kernels.mondrian import mondrian
-from anonlib.methods.sabre import halving
+from anonlib.methods.sabre import halving, symmetric
 from anonlib.privacy.class_requirements import KAnonymity, all_of
 from anonlib.privacy.ec_sizes import Partitions
+from anonlib.privacy.sub_buckets import JointValues
 from anonlib.privacy.t_closeness import GroundDistance, TCloseness
 from anonlib.solvers.ec_size_tree import choose
 from anonlib.solvers.full_domain_lattice import Combinations, search
 from anonlib.solvers.kd_cut import kd_tree
 from anonlib.solvers.sabre_buckets import bucketize
+from anonlib.solvers.sub_buckets import pack
 from benchmarks import machine
 
 HERE = Path(__file__).resolve().parents[1]
@@ -114,8 +117,15 @@ def published(table: Table, t: Fraction, k: int, neighbours: str) -> np.ndarray:
     return by_partition(table, partition, lambda c, s, here, p: kernel(c, [s], node[here], p))
 
 
+def default(table: Table, t: Fraction, k: int) -> np.ndarray:
+    """Classes of the same number of records of every sub-bucket, in one piece."""
+    of, joint = table.close(t), JointValues.single(table.close(t).table)
+    kernel = symmetric(table.domains, [of], joint, pack([of], joint, k), k, KEY)
+    return kernel(table.columns, [table.sensitive], np.zeros(table.n, dtype=np.int64), 0)
+
+
 def refined(table: Table, t: Fraction, k: int) -> np.ndarray:
-    """The default."""
+    """Split on while the true distance allows it."""
     of = table.close(t)
     kernel = halving(table.domains, [of], k)
     zeros = np.zeros(table.n, dtype=np.int64)
@@ -204,6 +214,7 @@ def methods(incognito: bool) -> dict[str, Callable[[Table, Fraction, int], np.nd
     found: dict[str, Callable[[Table, Fraction, int], np.ndarray]] = {
         "SABRE-AK": lambda table, t, k: published(table, t, k, "approximate"),
         "SABRE-KNN": lambda table, t, k: published(table, t, k, "exact"),
+        "default": default,
         "refined": refined,
         "tMondrian strict": lambda table, t, k: t_mondrian(table, t, k, True),
         "tMondrian relaxed": lambda table, t, k: t_mondrian(table, t, k, False),
