@@ -48,8 +48,8 @@ def thresholds(column: str, strictest: Share, loosest: Share, fake_values: int =
         said += (
             f" Each bucket also lists {fake_values} value(s) that belong to nobody: to someone who knows q of its |g| records, a value "
             f"drawn from the remaining ones is real with probability (|g|-q)/(|g|-q+{fake_values}), which is 1/{1 + fake_values} for "
-            "the last record. That is the average over these values: to someone who compares how often a value is listed with how often the "
-            "table has it, frequent values are real more often, and nothing is promised of a single one."
+            "the last record. That is the average over these values: to someone who compares how often a value is listed with how often "
+            "the table has it, frequent values are real more often, and nothing is promised of a single one."
         )
     return said
 
