@@ -71,9 +71,10 @@ def beliefs(prepared: Prepared, persons: Persons, counts: Numbers, seed: int) ->
     manifest, part = prepared.manifest, prepared.manifest.guarantee
     found = [_reidentification(prepared, persons, counts)]
     if generalized.has_classes(manifest):
+        ordered = _in_order(part, prepared)  # bounds go by value as counts do: the manifest's order is another one
         return [
             *found,
-            *of_groups(prepared.boxes, _in_order(part, prepared), of_classes(part)),
+            *of_groups(prepared.boxes, ordered, of_classes(ordered)),
             *corruption_attacks(_grouped(prepared), manifest, 0, seed),
         ]
     n = sum(v.count for v in part.values)
@@ -140,7 +141,7 @@ def _reidentification(prepared: Prepared, persons: Persons, counts: Numbers) -> 
     asked = manifest.guarantee.asked
     bound, words = None, "none promised: the release bounds values, not rows"
     name = "k" if generalized.has_classes(manifest) else "l"
-    if name in asked:
+    if name in asked and exact(asked[name]) > 1:
         bound = Fraction(1) / exact(asked[name])
         words = f"{name} = {text(exact(asked[name]))}: at least so many rows fit every published person"
     published = manifest.rows.published + manifest.rows.dummy
