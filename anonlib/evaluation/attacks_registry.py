@@ -110,7 +110,7 @@ REGISTRY: tuple[Entry, ...] = (
         "elimination",
         (MATCHED,),
         "anonlib.evaluation.attacks_elimination:elimination",
-        "1/l",
+        "1/l; under beta (1 + beta) p",
         {
             BUCKETIZED: "a bucket's values are listed once for all its records: none is ruled out by another",
             CLASSES: "a class's values are listed once for all its records: none is ruled out by another",
