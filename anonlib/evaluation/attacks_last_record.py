@@ -20,7 +20,7 @@ from anonlib.evaluation.attacks import Attack, Listed
 Numbers = npt.NDArray[np.float64]
 
 ROUNDS = 10_000
-WORDS = "none promised of a single value: 1/(1 + s) = {:.4f} would hold if frequency told no fake from a real value"
+WORDS = "none promised by this number of fakes alone: 1/(1 + s) = {:.4f} is what is left where frequency tells no fake from a real value"
 
 
 def last_record(listed: Listed, records: npt.NDArray[Any], fakes: int, prior: float, seed: int = 0) -> Attack:

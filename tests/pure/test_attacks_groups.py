@@ -176,7 +176,7 @@ def test_elimination_strikes_out_values_shown_twice():
     assert elimination(around[2:], np.array([0]), np.ones(1), 4, 0.3).persons == 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 3), min_size=4, max_size=4), min_size=1, max_size=12), some_bounds, st.data())
 def test_a_value_shown_too_often_is_what_a_loop_finds(around, bounds, data):
     rows = np.array(around)
