@@ -47,7 +47,7 @@ def elimination(
         persons=round(n),
         above=round(float(stands[above].sum())),
         largest=float(1 / left.min()) if len(left) else 0.0,
-        words=f"1/l; attacked are persons in exactly l = {matches} boxes, values shown twice are struck out (of a sample of {len(truth):,})",
+        words=f"1/l; attacked are persons in exactly l = {matches} boxes, values shown twice struck out (of a sample of {len(truth):,})",
     )
 
 
@@ -83,5 +83,5 @@ def shown_most(
         persons=round(n),
         above=round(float(stands[above].sum())) if promised.any() else None,
         largest=float(least) if promised.any() else None,
-        words=f"{words}; attacked are persons in exactly mu = {matches} boxes, the fewest matches of any record (of a sample of {len(truth):,})",
+        words=f"{words}; attacked are persons in exactly mu = {matches} boxes, the fewest there are (of a sample of {len(truth):,})",
     )
