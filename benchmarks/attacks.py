@@ -2,7 +2,7 @@
 
     python -m benchmarks.attacks                              the first 10,000 census records
     python -m benchmarks.attacks --into docs/attacks.md       the same, written between the page's markers
-    python -m benchmarks.attacks --only "anatomy, l = 10"     one release
+    python -m benchmarks.attacks --only "anatomy, l = 10"     one release; with --into the rows of the others stay as they are
 
 The table is `census_occ_100k` with occupation sensitive and seven quasi-identifiers. The folder that holds it is --data, else ANONLIB_DATA,
 else `../shared/data` beside the checkout. The release key is fixed, so that the figures can be had again; a key that stands in a program
@@ -35,7 +35,7 @@ from anonlib.engine.session import session
 from anonlib.evaluation.attacks import differential_inference
 from anonlib.evaluation.attacks_registry import BUCKETIZED, CLASSES, MATCHED, PERTURBED
 from anonlib.privacy.f_privacy import FPrivacy
-from benchmarks.attacks_page import Row, above_bounds, filled, tables
+from benchmarks.attacks_page import Row, above_bounds, filled, gathered, kept, shown, tables
 
 TABLE, SENSITIVE = "census_occ_100k", "occupation"
 NUMERIC = ("age", "education")
@@ -152,20 +152,25 @@ def main() -> None:
     given = arguments()
     if not (Path(given.data) / f"{TABLE}.parquet").exists():
         raise SystemExit(f"{TABLE}.parquet is not in {given.data}: name its folder with --data or ANONLIB_DATA")
-    if given.into:
-        filled(given.into.read_text(encoding="utf-8"), ())  # rather now than after minutes
     table = records_of(Path(given.data), given.records)
+    facts = f"Census occupations, the first {given.records:,} records, seed {given.seed}."
+    layouts = {name: layout for name, (layout, _) in RELEASES.items()}
+    old = "" if given.into is None else given.into.read_text(encoding="utf-8")
+    if given.into:
+        filled(old, ())  # rather now than after minutes
+    stay = kept(old, layouts, given.only)
+    if stay and facts not in old:
+        raise SystemExit(f"the other releases on {given.into} are of another table or seed: leave out --only")
     rows = played(given, table)
-    told = [f"Census occupations, the first {given.records:,} records, seed {given.seed}.", "", *tables(rows)]
-    told += ["", *noisy_counts(table)]
+    lines = gathered([*stay, *map(shown, rows)], layouts)
+    told = [facts, "", *tables(lines), "", *noisy_counts(table)]
     print("\n".join(["", *told]))
     above = above_bounds(rows)
     if above:
         print("\n".join(["above a promised bound:", *above]), file=sys.stderr)
         raise SystemExit(1)
     if given.into:
-        page = given.into.read_text(encoding="utf-8")
-        given.into.write_text(filled(page, told), encoding="utf-8")
+        given.into.write_text(filled(given.into.read_text(encoding="utf-8"), told), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
-from anonlib.evaluation.attacks_registry import REGISTRY, Entry
+from anonlib.evaluation.attacks_registry import REGISTRY
 
 BEGIN, END = "<!-- benchmarks.attacks: begin -->", "<!-- benchmarks.attacks: end -->"
 HEAD = ("attack", "layout", "release", "persons", "sampled", "accuracy", "prior", "bound", "above", "besides", "note")
@@ -31,6 +31,10 @@ ERRORS = 5
 """A measured accuracy may be above its bound by as many standard errors: chance does so once in three million."""
 
 
+Line = dict[str, str]
+"""A row of the table: texts by column of `HEAD`, `note` in words."""
+
+
 @dataclass(frozen=True)
 class Row:
     """What one attack told of one release. told : as `Evaluation.attacks` has it"""
@@ -39,16 +43,6 @@ class Row:
     layout: str
     release: str
     told: Mapping[str, Any]
-
-    @property
-    def played(self) -> bool:
-        """Whether there are figures."""
-        return "accuracy" in self.told
-
-    @property
-    def entry(self) -> Entry:
-        """Of the registry."""
-        return next(one for one in REGISTRY if one.covers(self.attack))
 
 
 def exceeded(told: Mapping[str, Any]) -> str | None:
@@ -75,87 +69,67 @@ def above_bounds(rows: Iterable[Row]) -> list[str]:
     return [f"{row.attack} on {row.release}: {words}" for row, words in found if words]
 
 
-def gathered(rows: Sequence[Row]) -> list[Row]:
-    """In the order of the registry; what is not played, with the same words on all releases of a layout, once."""
-    layouts = list(dict.fromkeys(row.layout for row in rows))
-    releases = [EVERY, *dict.fromkeys(row.release for row in rows)]
-    attacks = list(dict.fromkeys(row.attack for row in rows))
-    entries = [entry.name for entry in REGISTRY]
-    said: dict[tuple[str, str], set[str]] = {}
-    for row in rows:
-        said.setdefault((row.attack, row.layout), set()).add("" if row.played else row.told["words"])
-    once = {key for key, words in said.items() if len(words) == 1 and words != {""}}
-    found = {
-        (row.attack, row.layout, row.release): row
-        for row in (replace(r, release=EVERY) if (r.attack, r.layout) in once else r for r in rows)
-    }
-    return sorted(
-        found.values(),
-        key=lambda row: (
-            entries.index(row.entry.name),
-            layouts.index(row.layout),
-            releases.index(row.release),
-            attacks.index(row.attack),
-        ),
-    )
-
-
-@dataclass
-class Notes:
-    """What is promised or why nothing is played, numbered as it first occurs."""
-
-    texts: list[str] = field(default_factory=list)
-
-    def number(self, words: str) -> int:
-        """Of these words, from 1; what they say of a sample has a column."""
-        text = SAMPLE.sub("", words)
-        if text not in self.texts:
-            self.texts.append(text)
-        return self.texts.index(text) + 1
-
-    def lines(self) -> list[str]:
-        return [f"{place}. {text}" for place, text in enumerate(self.texts, 1)]
-
-
-def line(row: Row, notes: Notes) -> str:
-    """One row of the table; an attack without figures has a note alone."""
-    told = row.told
+def shown(row: Row) -> Line:
+    """A row as texts by column; an attack without figures has a note alone. What the words say of a sample has a column."""
+    told, words = row.told, row.told["words"]
     figures = {
-        "persons": lambda n: f"{n:,.0f}",
-        "sampled": lambda n: n,
-        "accuracy": lambda x: f"{x:.4f}",
-        "prior": lambda x: f"{x:.4f}",
-        "guarantee": lambda x: f"{x:.4f}",
-        "above": lambda n: f"{n:,.0f}",
+        "persons": ("persons", "{:,.0f}"),
+        "accuracy": ("accuracy", "{:.4f}"),
+        "prior": ("prior", "{:.4f}"),
+        "bound": ("guarantee", "{:.4f}"),
+        "above": ("above", "{:,.0f}"),
     }
-    sample = SAMPLE.search(told["words"])
-    known = {**told, "sampled": sample[1]} if sample else told
-    shown = [write(known[name]) if name in known else "" for name, write in figures.items()]
-    besides = [f"{name} {_short(value)}" for name, value in told.items() if name not in LEFT_OUT]
-    return _cells([row.attack, row.layout, row.release, *shown, "; ".join(besides), str(notes.number(told["words"]))])
+    texts = {column: form.format(told[name]) for column, (name, form) in figures.items() if name in told}
+    sample = SAMPLE.search(words)
+    texts["sampled"] = sample[1] if sample else ""
+    texts["besides"] = "; ".join(f"{name} {_short(value)}" for name, value in told.items() if name not in LEFT_OUT)
+    texts |= {"attack": row.attack, "layout": row.layout, "release": row.release, "note": SAMPLE.sub("", words)}
+    return {column: texts.get(column, "") for column in HEAD}
 
 
 def _short(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:,.0f}" if value == round(value) else f"{value:.4g}"
 
 
-def _cells(texts: Iterable[str]) -> str:
-    return "| " + " | ".join(text.replace("|", r"\|") for text in texts) + " |"
+def gathered(lines: Sequence[Line], releases: Mapping[str, str]) -> list[Line]:
+    """In the order of the registry; what is not played, with the same words on all releases of a layout, once.
+
+    releases : {name: layout} of all, in the order in which they are listed
+    """
+    attacks = list(dict.fromkeys(line["attack"] for line in lines))
+    layouts, names = list(dict.fromkeys(releases.values())), [EVERY, *releases]
+    said: dict[tuple[str, str], set[str]] = {}
+    for line in lines:
+        said.setdefault((line["attack"], line["layout"]), set()).add("" if line["accuracy"] else line["note"])
+    once = {key for key, words in said.items() if len(words) == 1 and words != {""}}
+    merged = (line | {"release": EVERY} if (line["attack"], line["layout"]) in once else line for line in lines)
+    found = {(line["attack"], line["layout"], line["release"]): line for line in merged}
+
+    def place(line: Line) -> tuple[int, ...]:
+        entry = next(k for k, one in enumerate(REGISTRY) if one.covers(line["attack"]))
+        at = layouts.index(line["layout"]), names.index(line["release"]), attacks.index(line["attack"])
+        return (entry, *at)
+
+    return sorted(found.values(), key=place)
 
 
-def tables(rows: Sequence[Row]) -> list[str]:
-    """The table and below it the notes."""
-    notes = Notes()
-    lines = [line(row, notes) for row in gathered(rows)]
+def tables(lines: Sequence[Line]) -> list[str]:
+    """The table, and below it the notes, numbered as they first occur."""
+    notes = list(dict.fromkeys(line["note"] for line in lines))
+    numbered = [line | {"note": str(notes.index(line["note"]) + 1)} for line in lines]
     return [
         _cells(HEAD),
         "|" + "---|" * len(HEAD),
-        *lines,
+        *(_cells(line.values()) for line in numbered),
         "",
         "Notes: what is promised, or why there are no figures.",
         "",
-        *notes.lines(),
+        *(f"{place}. {text}" for place, text in enumerate(notes, 1)),
     ]
+
+
+def _cells(texts: Iterable[str]) -> str:
+    return "| " + " | ".join(text.replace("|", r"\|") for text in texts) + " |"
 
 
 def filled(page: str, lines: Iterable[str]) -> str:
@@ -169,12 +143,25 @@ def filled(page: str, lines: Iterable[str]) -> str:
     return "\n".join([before + BEGIN, "", *lines, "", END]) + rest.partition(END)[2]
 
 
-def read(page: str) -> tuple[list[dict[str, str]], dict[str, str]]:
-    """(the rows of the table of attacks by column, the notes by number) of a page."""
+def read(page: str) -> list[Line]:
+    """The rows of the table of attacks on a page, each with its note in words. Raises KeyError where a note is missing."""
     between = page.partition(BEGIN)[2].partition(END)[0]
-    rows = []
+    notes = dict(re.findall(r"^(\d+)\. (.*)$", between, re.MULTILINE))
+    lines = []
     for text in between.splitlines():
-        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", text)[1:-1]]
+        cells = [cell.strip().replace(r"\|", "|") for cell in re.split(r"(?<!\\)\|", text)[1:-1]]
         if len(cells) == len(HEAD) and cells[0] not in ("---", HEAD[0]):
-            rows.append(dict(zip(HEAD, cells, strict=True)))
-    return rows, dict(re.findall(r"^(\d+)\. (.*)$", between, re.MULTILINE))
+            line = dict(zip(HEAD, cells, strict=True))
+            lines.append(line | {"note": notes[line["note"]]})
+    return lines
+
+
+def kept(page: str, releases: Mapping[str, str], anew: Iterable[str]) -> list[Line]:
+    """The rows on a page of those `releases` ({name: layout}) that are not made `anew`; what was said of all of a layout, of each."""
+    wanted = [name for name in releases if name not in set(anew)]
+    return [
+        line | {"release": name}
+        for line in read(page)
+        for name in wanted
+        if releases[name] == line["layout"] and line["release"] in (name, EVERY)
+    ]
