@@ -93,8 +93,9 @@ class Corruption:
     ) -> list[Attack]:
         """The attacks, one for each q. threshold : the largest f'_i; sizes : of the buckets.
 
-        With q = 0 the accuracy is at most the largest threshold. Known records are promised something only by fake values: a value
-        is a given person's with probability 1/(|g| - q + s) at most.
+        With q = 0 the accuracy is at most the largest threshold. Known records are promised something only by fake values: the values
+        that are left are a given person's with probability 1/(|g| - q + s) at most on average. A single value may be likelier
+        (`anonlib.evaluation.attacks_last_record`).
         """
         half = len(self.known)
         found = []
@@ -119,7 +120,10 @@ class Corruption:
 
 def _corruption_words(q: int, fakes: int) -> str:
     if fakes:
-        return f"a listed value is a given remaining person's with at most 1/(|g| - q + s), s = {fakes} fakes"
+        return (
+            f"on average over the values left, 1/(|g| - q + s) at most, s = {fakes} fakes; computed as if frequency told no fake from a "
+            "real value (what it tells is played as the last record)"
+        )
     return "the largest threshold" if q == 0 else "none promised without fake values"
 
 

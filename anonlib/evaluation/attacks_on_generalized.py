@@ -17,6 +17,7 @@ from anonlib.evaluation.attacks_bounds import Bounds, of_classes
 from anonlib.evaluation.attacks_definetti import DeFinetti, definetti
 from anonlib.evaluation.attacks_definetti_boxes import ROUNDS, Refined, definetti_boxes, given
 from anonlib.evaluation.attacks_definetti_boxes import beliefs as posterior_by_boxes
+from anonlib.evaluation.attacks_elimination import elimination, shown_most
 from anonlib.evaluation.attacks_groups import Groups, Tally
 from anonlib.evaluation.attacks_homogeneity import homogeneity
 from anonlib.evaluation.attacks_naive_bayes import CountedOnce, Guesses, NaiveBayes, attacks_of
@@ -71,9 +72,10 @@ def beliefs(prepared: Prepared, persons: Persons, counts: Numbers, seed: int) ->
     manifest, part = prepared.manifest, prepared.manifest.guarantee
     found = [_reidentification(prepared, persons, counts)]
     if generalized.has_classes(manifest):
+        ordered = _in_order(part, prepared)  # bounds go by value as counts do: the manifest's order is another one
         return [
             *found,
-            *of_groups(prepared.boxes, _in_order(part, prepared), of_classes(part)),
+            *of_groups(prepared.boxes, ordered, of_classes(ordered)),
             *corruption_attacks(_grouped(prepared), manifest, 0, seed),
         ]
     n = sum(v.count for v in part.values)
@@ -86,6 +88,21 @@ def beliefs(prepared: Prepared, persons: Persons, counts: Numbers, seed: int) ->
         homogeneity(total, most, max(shares), bounds.of, bounds.words),
         skewness(total, most, prepared.values, shares, max(shares), bounds.of, bounds.words),
     ]
+
+
+def eliminated(prepared: Prepared, persons: Persons, counts: Numbers, prior: float) -> Attack | str:
+    """Elimination on a release without classes, or why it is not played. counts : as `around` gives them."""
+    manifest, rows_around = prepared.manifest, np.rint(counts).astype(np.int64)
+    asked = manifest.guarantee.asked
+    if "l" in asked:
+        return elimination(rows_around, persons.sensitive, persons.weight, int(exact(asked["l"])), prior)
+    fewest = manifest.solver.details.get("matches", {}).get("fewest")
+    if not fewest:
+        return "not played: the manifest does not tell the fewest matches of a record"
+    if manifest.rows.suppressed:
+        return "not played: who was left out has no rows, and may be in as many boxes as others by chance"
+    bounds = of_classes(_in_order(manifest.guarantee, prepared))
+    return shown_most(rows_around, persons.sensitive, persons.weight, int(fewest), prior, bounds.of, bounds.words)
 
 
 def naive_bayes(prepared: Prepared, cube: Cube, prior: float, allowed: float | None) -> list[Attack]:
@@ -140,7 +157,7 @@ def _reidentification(prepared: Prepared, persons: Persons, counts: Numbers) -> 
     asked = manifest.guarantee.asked
     bound, words = None, "none promised: the release bounds values, not rows"
     name = "k" if generalized.has_classes(manifest) else "l"
-    if name in asked:
+    if name in asked and exact(asked[name]) > 1:
         bound = Fraction(1) / exact(asked[name])
         words = f"{name} = {text(exact(asked[name]))}: at least so many rows fit every published person"
     published = manifest.rows.published + manifest.rows.dummy

@@ -73,7 +73,7 @@ REGISTRY: tuple[Entry, ...] = (
         "corruption",
         (BUCKETIZED, CLASSES, PERTURBED),
         "anonlib.evaluation.attacks:Corruption",
-        "1/(|g| - q + s) with s fake values; none without, nor on perturbed values",
+        "1/(|g| - q + s) on average over the values left, with s fakes; none of a single value, without fakes, or on perturbed values",
         {MATCHED: "there are no groups: who knows others' values is played as insiders"},
     ),
     Entry(
@@ -110,7 +110,7 @@ REGISTRY: tuple[Entry, ...] = (
         "elimination",
         (MATCHED,),
         "anonlib.evaluation.attacks_elimination:elimination",
-        "1/l",
+        "1/l; under beta (1 + beta) p",
         {
             BUCKETIZED: "a bucket's values are listed once for all its records: none is ruled out by another",
             CLASSES: "a class's values are listed once for all its records: none is ruled out by another",

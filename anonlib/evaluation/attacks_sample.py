@@ -1,4 +1,4 @@
-"""Sampled buckets in memory, and the attacks that learn from them: deFinetti and negative association. Pure."""
+"""Sampled buckets in memory, and the attacks that are played on them: deFinetti, negative association, the last record. Pure."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from anonlib.errors import AnonlibError
 from anonlib.evaluation.attacks import Attack, Listed, negative_association, negative_rules
 from anonlib.evaluation.attacks_definetti import DeFinetti, definetti
+from anonlib.evaluation.attacks_last_record import last_record
 from anonlib.release.manifest import GuaranteePart
 
 Ints = npt.NDArray[np.int64]
@@ -57,7 +58,10 @@ class Sample:
     def attacks(
         self, part: GuaranteePart, fakes: int, parameters: Mapping[str, Any], allowed: Fraction | None, seed: int
     ) -> list[Attack]:
-        """Both; none where nothing was sampled. allowed : the largest belief that the promise allows of one person."""
+        """Both, and with fake values the last record of each bucket; none where nothing was sampled.
+
+        allowed : the largest belief that the promise allows of one person
+        """
         if not len(self.bucket):
             return []
         counts = np.array([v.count for v in part.values], dtype=np.float64)
@@ -79,7 +83,11 @@ class Sample:
             words=f"{words} (a sample of {len(self.truth):,})",
         )
         without = float(struck.detail["without rules"])
-        return [struck, definetti(held, self.truth, without, prior, None if allowed is None else float(allowed))]
+        found = [struck, definetti(held, self.truth, without, prior, None if allowed is None else float(allowed))]
+        if fakes:
+            here = counts * (len(self.bucket) / counts.sum())
+            found.append(last_record(self.listed, here, fakes, prior, seed))
+        return found
 
 
 def coarse(texts: Sequence[str | None]) -> Ints:

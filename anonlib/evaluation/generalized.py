@@ -22,7 +22,6 @@ from anonlib.engine.small_table import small_table
 from anonlib.errors import SpecError
 from anonlib.evaluation import attacks_on_generalized as on_boxes
 from anonlib.evaluation.attacks_decisions import minimality_words
-from anonlib.evaluation.attacks_elimination import elimination
 from anonlib.evaluation.attacks_minimality import minimality
 from anonlib.evaluation.attacks_registry import CLASSES as CLASSES_OF
 from anonlib.evaluation.attacks_registry import MATCHED, told
@@ -249,14 +248,12 @@ def attack(prepared: Prepared, seed: int = 0) -> dict[str, dict[str, Any]]:
     counts = on_boxes.around(prepared, persons)
     found = on_boxes.beliefs(prepared, persons, counts, seed)
     classes = generalized.has_classes(manifest)
-    if not classes and "l" in manifest.guarantee.asked:
-        matches = int(exact(manifest.guarantee.asked["l"]))
-        whole = np.rint(counts).astype(np.int64)
-        found.append(elimination(whole, persons.sensitive, persons.weight, matches, prior))
-    elif not classes:
-        words["elimination"] = (
-            "not played: under beta a value may be shown to a person more than once, so none is ruled out"
-        )
+    if not classes:
+        eliminated = on_boxes.eliminated(prepared, persons, counts, prior)
+        if isinstance(eliminated, str):
+            words["elimination"] = eliminated
+        else:
+            found.append(eliminated)
     members = class_members(prepared, seed) if classes else None
     if members is not None:
         found.append(minimality(*members, frequency, seed))

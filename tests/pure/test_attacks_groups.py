@@ -17,7 +17,7 @@ from anonlib.evaluation.attacks_around import Around, Persons
 from anonlib.evaluation.attacks_bounds import of_classes, thresholds
 from anonlib.evaluation.attacks_corruption import corrupted
 from anonlib.evaluation.attacks_decisions import NONE, decisions, minimality_words
-from anonlib.evaluation.attacks_elimination import elimination
+from anonlib.evaluation.attacks_elimination import elimination, shown_most
 from anonlib.evaluation.attacks_groups import Groups, Tally, added
 from anonlib.evaluation.attacks_homogeneity import homogeneity
 from anonlib.evaluation.attacks_posterior import SubTable, posterior
@@ -174,6 +174,35 @@ def test_elimination_strikes_out_values_shown_twice():
     assert found.accuracy == pytest.approx((3 / 4 + 1 / 2) / 4)
     assert elimination(around[:1], np.array([0]), np.ones(1), 4, 0.3).above == 0
     assert elimination(around[2:], np.array([0]), np.ones(1), 4, 0.3).persons == 0
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 3), min_size=4, max_size=4), min_size=1, max_size=12), some_bounds, st.data())
+def test_a_value_shown_too_often_is_what_a_loop_finds(around, bounds, data):
+    rows = np.array(around)
+    truth = np.array([data.draw(st.sampled_from([v for v in range(4) if row[v]] or [0])) for row in around])
+    weight = np.array(data.draw(st.lists(st.integers(1, 5), min_size=len(rows), max_size=len(rows))), dtype=float)
+    found = shown_most(rows, truth, weight, 5, 0.3, bounds, "asked")
+    persons = above = certain = 0
+    right, largest = Fraction(0), Fraction(0)
+    for row, own, n in zip(around, truth, weight, strict=True):
+        if sum(row) != 5:
+            continue
+        persons += n
+        best = [v for v in range(4) if row[v] == max(row)]
+        right += Fraction(int(n), len(best)) if own in best else 0
+        beliefs = [(Fraction(row[v], 5), bounds[v]) for v in range(4) if bounds[v] is not None]
+        above += n if any(belief > bound for belief, bound in beliefs) else 0
+        largest = max([largest, *(belief for belief, _ in beliefs)])
+        certain += n if sum(c > 0 for c in row) == 1 else 0
+    assert found.persons == persons
+    assert found.accuracy == pytest.approx(float(right / int(persons))) if persons else found.accuracy == 0
+    assert found.detail["certain"] == certain
+    if any(bounds):
+        assert (found.above, found.largest) == (above, pytest.approx(float(largest)))
+        assert found.guarantee == pytest.approx(float(max(b for b in bounds if b is not None)))
+    else:
+        assert (found.above, found.largest, found.guarantee) == (None, None, None)
 
 
 def brute_posterior(table: SubTable) -> np.ndarray:
