@@ -220,3 +220,16 @@ def set_loss(distinct: Counts, covered: Counts, domain: int) -> Numbers:
     """SABRE's loss of sets of values, (n,): 0 for one value, else the share of the domain that it covers (all leaves below the lowest
     common ancestor, where there is a hierarchy)."""
     return np.where(distinct > 1, covered / max(1, domain), 0.0)
+
+
+def told_by_listing(values: Sequence[tuple[int, int]], fakes: int) -> tuple[Fraction, Fraction, Fraction]:
+    """What counts tell of values listed beside `fakes` fakes a bucket: (least, largest share of a value's listings that are real, and how
+    likely at most one of `fakes` + 1 values is the real one). values : (records, listings) of each.
+
+    Of a value that is real r times and fake f times the odds are r : f; the likeliest of the rest has the highest odds beside the lowest.
+    """
+    real = sorted(Fraction(records, listings) for records, listings in values)
+    if any(listings == records for records, listings in values):
+        return real[0], real[-1], Fraction(1)
+    odds = [Fraction(records, listings - records) for records, listings in values]
+    return real[0], real[-1], max(odds) / (max(odds) + fakes * min(odds))

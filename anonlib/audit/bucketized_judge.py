@@ -36,16 +36,19 @@ def judge(facts: BucketizedFacts, manifest: Manifest, columns: Columns | None = 
         _schema(facts.columns, manifest, columns),
         stated.thresholds_follow(manifest, thresholds),
         stated.can_be_kept(manifest, thresholds),
-        promised.as_promised(manifest.guarantee, lambda: _words(manifest)),
         nothing_else(manifest),
     ]
     qit, st = facts.qit, facts.st
+    if not stated.fakes_by_frequency(manifest):
+        checks.append(promised.as_promised(manifest.guarantee, lambda: _words(manifest)))
     if not checks[2].passed or thresholds is None or qit is None or st is None:
         return Verdict(tuple(checks))
     if any(entry.code >= len(thresholds) for entry in st.entries):
         unlisted = Check("rows of st", False, "listed values alone", "st has values that the manifest does not list")
         return Verdict((*checks, unlisted))
     release = Stated(manifest, thresholds, stated.fake_values(manifest))
+    if stated.fakes_by_frequency(manifest):  # the words tell what the tables hold
+        checks.append(promised.as_promised(manifest.guarantee, lambda: _words(manifest, _found(st))))
     achieved = shares_of(st.entries, release.fake_values)
     checks += [
         _threshold_check(release, achieved),
@@ -67,8 +70,17 @@ def judge(facts: BucketizedFacts, manifest: Manifest, columns: Columns | None = 
     return Verdict(tuple(checks), shares, measured)
 
 
-def _words(manifest: Manifest) -> str:
-    return promised.bucketized(manifest.guarantee, stated.thresholds_of(manifest), stated.fake_values(manifest))
+def _words(manifest: Manifest, listed: Counter[int] | None = None) -> str:
+    thresholds, fakes = stated.thresholds_of(manifest), stated.fake_values(manifest)
+    return promised.bucketized(manifest.guarantee, thresholds, fakes, listed)
+
+
+def _found(facts: StFacts) -> Counter[int]:
+    """{number of a value: its counts in `st`, added up}."""
+    found: Counter[int] = Counter()
+    for entry in facts.entries:
+        found[entry.code] += entry.count * entry.rows
+    return found
 
 
 @dataclass(frozen=True)
@@ -203,9 +215,7 @@ def _counts_valid(release: Stated, facts: StFacts) -> Check:
 
 def _overall_counts(release: Stated, facts: StFacts) -> Check:
     """Over all buckets each value is counted as often as the manifest says (at least so often with fake values)."""
-    found: Counter[int] = Counter()
-    for entry in facts.entries:
-        found[entry.code] += entry.count * entry.rows
+    found = _found(facts)
     parts = release.manifest.guarantee.values
     added = sum(found.values()) - sum(v.count for v in parts)
     fakes = release.fake_values * sum(facts.sizes.values())
