@@ -76,7 +76,8 @@ def measure(name: str, column: str, arguments: argparse.Namespace) -> None:
     lists = [set(g.codes) for g in found.listed for _ in range(g.start, g.stop)]
     low, high, last = (float(x) for x in told_by_counts(known, found.fakes, arguments.fakes))
     print(
-        f"  by frequency   {guessed(real, lists, counts, arguments.tries):.3f}   stated at most {last:.3f}, even {1 / (1 + arguments.fakes):.3f}; "
+        f"  by frequency   {guessed(real, lists, counts, arguments.tries):.3f}   stated at most {last:.3f}, "
+        f"even {1 / (1 + arguments.fakes):.3f}; "
         f"listings real {low:.4f} to {high:.4f}; plan {seconds:.2f} s, {1e6 * each:.2f} us a record"
     )
 

@@ -213,9 +213,9 @@ def _of_guarantee(part: GuaranteePart) -> Iterator[str]:
             if key not in PROMISES or not NUMBER.fullmatch(number):
                 yield f"guarantee.{name}: {_short(key)} is {_short(number)}"
     for value in part.values:
-        for number in (value.threshold, value.achieved):
-            if number is not None and not NUMBER.fullmatch(number):
-                yield f"guarantee.values: {_short(number)}"
+        for share in (value.threshold, value.achieved):
+            if share is not None and not NUMBER.fullmatch(share):
+                yield f"guarantee.values: {_short(share)}"
 
 
 def _of_checks(manifest: Manifest) -> Iterator[str]:

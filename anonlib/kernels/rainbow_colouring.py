@@ -27,7 +27,7 @@ from anonlib.keyed import Stream
 Int64Array = npt.NDArray[np.int64]
 PURPOSE = "heterogeneous: rainbow colouring"
 SWEEPS = 2
-"""Pairs of labels to swap, for each label; one insider then fixes the labels of few others (docs/heterogeneous.md)."""
+"""Pairs of labels to swap, for each label. No promise rests on it: the renaming alone gives every edge its 1/mu."""
 MOST_PAIRS = 256
 
 

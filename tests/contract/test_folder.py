@@ -18,6 +18,7 @@ import anonlib
 from anonlib import workflow
 from anonlib.audit import folder, folder_judge
 from anonlib.audit.folder_judge import COLUMN_LIST
+from anonlib.engine import arrange
 from anonlib.release.manifest import Manifest, QuasiIdentifierPart
 from anonlib.spec.methods import Bucketize, Mondrian, Perturb
 from tests.door import VALUES, bucketize, cut, people, with_column, write_files
@@ -130,14 +131,16 @@ def original(tmp_path_factory):
 def release(spark, original):
     """A release of 240 records in two files."""
     path = original.parent / "release"
-    anonlib.bucketize(
-        spark.read.parquet(str(original)),
-        quasi_identifiers=["age", "country"],
-        sensitive="illness",
-        other=["note"],
-        privacy={"l": 3},
-        output=str(path),
-    )
+    with pytest.MonkeyPatch.context() as small:
+        small.setattr(arrange, "FILE_ROWS", 150)
+        anonlib.bucketize(
+            spark.read.parquet(str(original)),
+            quasi_identifiers=["age", "country"],
+            sensitive="illness",
+            other=["note"],
+            privacy={"l": 3},
+            output=str(path),
+        )
     return path
 
 

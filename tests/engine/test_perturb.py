@@ -12,7 +12,7 @@ import pytest
 
 import anonlib
 from tests.contract.test_special_values import TEXTS, TYPES
-from tests.door import KEY, cut, multiset, people, with_column, write_files
+from tests.door import cut, key_file, multiset, people, with_column, write_files
 from tests.statistical.test_order_leak import BOUND, rank_correlation
 
 pytestmark = pytest.mark.spark
@@ -38,8 +38,7 @@ def source(tmp_path_factory):
 @pytest.fixture(scope="module")
 def release(spark, source):
     """Published from Python with the release key, once."""
-    key = source.parent / "key"
-    key.write_text(KEY, encoding="ascii")
+    key = key_file(source.parent)
     given = {"quasi_identifiers": [{"name": "age", "type": "numeric"}, "country"], "sensitive": "illness"}
     more = {"other": ["note"], "output": str(source.parent / "release"), "key": f"file:{key}"}
     return anonlib.perturb(spark.read.parquet(str(source)), **given, **ASKED, **more)
