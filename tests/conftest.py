@@ -20,6 +20,7 @@ def spark(tmp_path_factory):
             "spark.sql.shuffle.partitions": "4",
             # compiling a plan's code costs more than it saves on a handful of rows; sessions that tests start for themselves compile
             "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.cache.maxEntries": "5000",  # the same few plans come again and again: keep what was compiled for them
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
             "spark.driver.extraJavaOptions": f"{QUICK_JAVA} -Dderby.system.home={tmp_path_factory.mktemp('derby')}",
         },

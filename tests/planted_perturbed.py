@@ -129,6 +129,7 @@ def _facts(rho1, rho2, kinds, visible, sensitive, overall, guarded, parts, gamma
     achieved = {v: max(posterior(p, g, v) for p, g in zip(parts, gammas, strict=True)) for v in overall}
     retentions = [(g - 1) / (len(p) - 1 + g) for p, g in zip(parts, gammas, strict=True)]
     types = operator_types({name: kinds[name] for name in sensitive})
+    rho1, rho2 = text(exact(rho1)), text(exact(rho2))  # as a job writes them
     return {
         "anonlib_version": "0",
         "spark_version": "0",

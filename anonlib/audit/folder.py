@@ -178,7 +178,13 @@ def column_list(text: str) -> dict[str, str] | None:
         return None
 
 
-_SIMPLE = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
+_SIMPLE = {
+    "integer": "int",
+    "long": "bigint",
+    "short": "smallint",
+    "byte": "tinyint",
+    "string collate UTF8_BINARY": "string",  # the default collation, which Spark Connect writes out inside arrays
+}
 _OF_TYPE = {
     "struct": {"type", "fields"},
     "array": {"type", "elementType", "containsNull"},

@@ -47,11 +47,13 @@ _SCHEMA = "kind string, key bigint, n bigint, worst double, top bigint, bottom b
 class GraphFacts:
     """faults : {fault: (partitions that have it, one of them)}; shares : sensitive code -> (largest share among a record's matches, a
     partition that has it); beliefs : the same among the records that match a person, each with the value it was published with;
+    torn : (partitions where the records around somebody show a bucket twice, one of them), None when nowhere;
     fewest : the smallest number of different values among a record's matches."""
 
     faults: dict[str, tuple[int, int]]
     shares: dict[int, tuple[Fraction, int]]
     beliefs: dict[int, tuple[Fraction, int]]
+    torn: tuple[int, int] | None
     fewest: int
     records: int
     dummies: int
@@ -73,6 +75,7 @@ def scan_graph(matches: DataFrame, attributes: int) -> GraphFacts:
         faults={k: (int(of[k][0]["n"]), of[k][0]["best"]["partition"]) for k in FAULTS if k in of},
         shares=_fractions(of.get("share", {})),
         beliefs=_fractions(of.get("belief", {})),
+        torn=(int(of["torn"][0]["n"]), of["torn"][0]["best"]["partition"]) if "torn" in of else None,
         fewest=int(of["fewest"][0]["best"]["bottom"]) if "fewest" in of else 0,
         records=sum(int(r["n"]) for r in of.get("records of", {}).values()),
         dummies=sum(int(r["n"]) for r in of.get("dummies of", {}).values()),
@@ -121,11 +124,23 @@ def _facts(group: pd.DataFrame, attributes: int) -> pd.DataFrame:
         if not any(kind in ("matches", "regular", "assigned") for kind, *_ in found) and not dummy.all():
             around = np.argsort(graph.ravel(), kind="stable").reshape(p, -1) // graph.shape[1]
             _tell_values(tell, "belief", np.sort(own[assigned][around[~dummy]], axis=1))
+            if not _rainbow(assigned, around):
+                tell("torn")
     columns = group[[f"q{i}" for i in range(attributes)]]
     real = set(columns[~dummy].itertuples(index=False, name=None))
     if not all(row in real for row in columns[dummy].itertuples(index=False, name=None)):
         tell("dummies")
     return pd.DataFrame(found, columns=["kind", "key", "n", "worst", "top", "bottom", "partition"])
+
+
+def _rainbow(assigned: Codes, around: Codes) -> bool:
+    """Whether the records around every person show values of different buckets: (p,) who each record shows, (p, mu) the records around each
+    person. Records are numbered bucket after bucket, mu buckets of one size."""
+    p, mu = around.shape
+    if p % mu:
+        return False
+    buckets = np.sort(assigned[around] // (p // mu), axis=1)
+    return bool((buckets == np.arange(mu)).all())
 
 
 def matched(lists: pd.Series[Any]) -> Codes | None:
@@ -175,6 +190,7 @@ def graph_checks(facts: GraphFacts, manifest: Manifest) -> list[Check]:
 def _person_side(facts: GraphFacts, manifest: Manifest) -> list[Check]:
     """The belief of somebody who knows the graph and sees the records: each record that matches a person is the person's own with the same
     probability, so a value is believed with its share among those records. At most 1/l, or (1 + beta) times its share of the table.
+    That they are equally likely rests on their showing every bucket once: of a bucket that is shown twice, neither record is the person's.
 
     Not for rings (`nh`), nor where shared buckets were filled far apart: their promise is about a record's matches alone.
     """
@@ -197,11 +213,12 @@ def _person_side(facts: GraphFacts, manifest: Manifest) -> list[Check]:
     return [
         Check(
             name=name,
-            passed=not broken,
-            asked=promise,
+            passed=not broken and facts.torn is None,
+            asked=promise + ", which show every bucket once",
             achieved=f"largest beside its bound: {text(belief)} of {text(bounds[code])}, {values[code].value!r}"
-            + (f"; {broken:,} values above" if broken else ""),
-            evidence=f"in partition {where}" if broken else None,
+            + (f"; {broken:,} values above" if broken else "")
+            + (f"; a bucket is shown twice around somebody in {facts.torn[0]:,} partitions" if facts.torn else ""),
+            evidence=f"in partition {where}" if broken else f"in partition {facts.torn[1]}" if facts.torn else None,
         )
     ]
 

@@ -345,6 +345,7 @@ def _graph(told: list[dict[str, Any]]) -> GraphFacts:
         faults={r["kind"]: (1, 0) for r in told if r["kind"] in FAULTS},
         shares=shares,
         beliefs=beliefs,
+        torn=next(((1, 0) for r in told if r["kind"] == "torn"), None),
         fewest=few[0] if few else 0,
         records=sum(int(r["n"]) for r in told if r["kind"] == "records of"),
         dummies=sum(int(r["n"]) for r in told if r["kind"] == "dummies of"),

@@ -219,6 +219,13 @@ def test_sparks_list_of_columns_in_its_simple_names() -> None:
     }
 
 
+def test_the_default_collation_is_none() -> None:
+    """Spark Connect writes it out for texts inside an array."""
+    kind = {"type": "array", "elementType": "string collate UTF8_BINARY", "containsNull": True}
+    columns = {"type": "struct", "fields": [{"name": "a", "type": kind, "nullable": True, "metadata": {}}]}
+    assert column_list(json.dumps(columns)) == {"a": "array<string>"}
+
+
 def inner(columns: Any) -> Any:
     return columns["fields"][3]["type"]["valueType"]["elementType"]
 
