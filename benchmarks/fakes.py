@@ -61,8 +61,7 @@ def measure(name: str, column: str, arguments: argparse.Namespace) -> None:
         lists[bucket].add(code)
     print(f"  drawn evenly   {guessed(before, lists, counts, arguments.tries):.3f}")
     started = time.perf_counter()
-    sizes, numbers = list(solution.setting.sizes), list(solution.setting.numbers)
-    found = plan(counts, sizes, numbers, arguments.fakes, KEY, arguments.pool)
+    found = plan(counts, list(composition(deal)), arguments.fakes, KEY, arguments.pool)
     seconds = time.perf_counter() - started
     kernel = FakeDeal(counts, arguments.fakes, found.listed, found.real_start, found.real, KEY)
     code = np.repeat(np.arange(known.m), counts)

@@ -92,8 +92,7 @@ def publish_buckets(
     say("assigning records to buckets (second pass)")
     plan = None
     if fake_values and not avoid_negative_associations:
-        sizes, numbers = list(solution.setting.sizes), list(solution.setting.numbers)
-        plan = fake_solver.plan(statistics.counts.counts, sizes, numbers, fake_values, key)
+        plan = fake_solver.plan(statistics.counts.counts, list(composition(deal)), fake_values, key)
     kernel = _by_plan(plan, statistics.counts, key) if plan else RoundRobin(deal, key)
     dealt = ranks.with_kernel(table.published, statistics, kernel, BUCKET_ID)
     published = [*table.quasi_identifiers, *table.other, BUCKET_ID]
