@@ -48,18 +48,19 @@ def thresholds(column: str, strictest: Share, loosest: Share, fake_values: int =
         )
     if fake_values and told is None:
         said += (
-            f" Each bucket also lists {fake_values} value(s) that belong to nobody, however common or rare these are, among those that no "
-            "association learnt from the release rules out; someone who knows how common each value is can tell some of them from the "
-            "others, and nothing is promised to someone who knows other records of the bucket."
+            f" Each bucket also lists {fake_values} value(s) that belong to nobody, among those that no association learnt from the "
+            "release rules out. Someone who knows how the release was made can tell which they are, and nothing is promised to someone "
+            "who knows other records of the bucket."
         )
     elif fake_values and told is not None:
         least, most, guess = told
         said += (
             f" Each bucket also lists {fake_values} value(s) that belong to nobody, each value about as often as it is common: of the "
-            f"buckets that list a value, between about {percent(least)} and {percent(most)} hold it, whichever value it is. So to someone "
-            f"who knows q of the |g| records of a bucket, (|g|-q)/(|g|-q+{fake_values}) of the remaining values are real, and the value of "
-            f"the last record can be picked out, by how often each is listed and how often it occurs, with a probability of about "
-            f"{percent(guess)} at most."
+            f"buckets that list a value, between about {percent(least)} and {percent(most)} hold it, whichever value it is. To someone who "
+            f"knows q of the |g| records of a bucket and none of other buckets, (|g|-q)/(|g|-q+{fake_values}) of the remaining values are "
+            f"real. Of the last record, the likeliest value is the right one in about {percent(guess)} of the buckets at most; in a single "
+            "bucket it may be surer than that where values are rare or buckets few. Nothing more is promised to someone who knows records "
+            "of other buckets too."
         )
     return said
 

@@ -106,9 +106,15 @@ def planted(
 def _st_rows(records, bucket_of, sensitive, values, fake_values):
     counts = Counter((bucket_of[i], r[sensitive]) for i, r in enumerate(records))
     rows = [(bucket, value, count) for (bucket, value), count in counts.items()]
-    for bucket in sorted(set(bucket_of)):
+    overall, fakes, ids = Counter(r[sensitive] for r in records), Counter(), sorted(set(bucket_of))
+    for bucket in ids:
         absent = [v for v in values if (bucket, v) not in counts]
-        rows += [(bucket, v, 1) for v in random.Random(bucket).sample(absent, fake_values)]
+        later = {v: sum((b, v) not in counts for b in ids if b > bucket) for v in absent}
+        chosen = sorted(absent, key=lambda v: (Fraction(fakes[v] + 1, overall[v]), later[v]))[
+            :fake_values
+        ]  # those that are due
+        fakes.update(chosen)
+        rows += [(bucket, v, 1) for v in chosen]
     return rows
 
 

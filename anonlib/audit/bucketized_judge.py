@@ -49,6 +49,7 @@ def judge(facts: BucketizedFacts, manifest: Manifest, columns: Columns | None = 
     release = Stated(manifest, thresholds, stated.fake_values(manifest))
     if stated.fakes_by_frequency(manifest):  # the words tell what the tables hold
         checks.append(promised.as_promised(manifest.guarantee, lambda: _words(manifest, _found(st))))
+        checks.append(_fakes_even(release, st))
     achieved = shares_of(st.entries, release.fake_values)
     checks += [
         _threshold_check(release, achieved),
@@ -231,6 +232,23 @@ def _overall_counts(release: Stated, facts: StFacts) -> Check:
         evidence=f"{parts[wrong[0]].value!r}: stated {parts[wrong[0]].count:,}, st has {found[wrong[0]]:,}"
         if wrong
         else None,
+    )
+
+
+def _fakes_even(release: Stated, facts: StFacts) -> Check:
+    """Each value is a fake as often as it is common: no other numbers of fakes would tell less of the likeliest value."""
+    found, buckets = _found(facts), sum(facts.sizes.values())
+    values = [(v.count, found[i]) for i, v in enumerate(release.manifest.guarantee.values)]
+    possible = all(0 < records <= listings <= buckets for records, listings in values)
+    even = possible and not arithmetic.could_be_fake_more_evenly(values, buckets)
+    shares = sorted(Fraction(records, listings) for records, listings in values) if possible else []
+    return Check(
+        name="fake values by frequency",
+        passed=even,
+        asked="each value a fake as often as it is common, as far as whole numbers and buckets allow",
+        achieved=f"of the buckets that list a value {float(shares[0]):.4%} to {float(shares[-1]):.4%} hold it"
+        if shares
+        else "impossible",
     )
 
 

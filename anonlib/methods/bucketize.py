@@ -93,7 +93,7 @@ def publish_buckets(
     plan = None
     if fake_values and not avoid_negative_associations:
         plan = fake_solver.plan(statistics.counts.counts, list(composition(deal)), fake_values, key)
-    kernel = _by_plan(plan, statistics.counts, key) if plan else RoundRobin(deal, key)
+    kernel = by_plan(plan, statistics.counts, key) if plan else RoundRobin(deal, key)
     dealt = ranks.with_kernel(table.published, statistics, kernel, BUCKET_ID)
     published = [*table.quasi_identifiers, *table.other, BUCKET_ID]
     qit = stage(
@@ -203,7 +203,8 @@ def explained_buckets(
     )
 
 
-def _by_plan(plan: FakePlan, counts: SensitiveCounts, key: bytes) -> FakeDeal:
+def by_plan(plan: FakePlan, counts: SensitiveCounts, key: bytes) -> FakeDeal:
+    """The record kernel that sends records to the places where the plan has their values real."""
     return FakeDeal(counts.counts, plan.extra, plan.listed, plan.real_start, plan.real, key)
 
 

@@ -146,7 +146,8 @@ def told_by_counts(counts: SensitiveCounts, fakes: Int64Array, extra: int) -> wo
 
     With odds w_v = o_v / f_v of being real, and a bucket's real values any of its listed ones with a weight of the product of their
     odds, a remaining value is the last one with w_v / (sum of w over those that remain): at most w_max / (w_max + s w_min). That is the
-    law in the limit of many buckets; in tables of 4 to 7 buckets the exact one, by enumeration, lay at most 0.02 above. Exact fractions.
+    law in the limit of many buckets. By enumeration of all ways in tables of b = 4 to 11 buckets, the best guess is right no more than
+    1/b^2 more often on average over the buckets, while a single belief may be higher by far where f_v is 1. Exact fractions.
     """
     shares = [Fraction(o, o + f) for o, f in zip(counts.counts.tolist(), fakes.tolist(), strict=True)]
     low, high = min(shares), max(shares)

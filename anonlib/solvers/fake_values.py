@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -83,13 +84,13 @@ def apportion(counts: Int64Array, total: int, buckets: int) -> Int64Array:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if sum(taken(middle)) <= total else (low, middle)
-    found = taken(low)
-    for _ in range(total - sum(found)):  # at most m, ties of the last step
-        best = max(
-            (i for i in range(len(values)) if found[i] < room[i]),
-            key=lambda i: (values[i] / found[i] if found[i] else float("inf"), -i),
-        )
-        found[best] += 1
+    found, next_ = taken(low), taken(low + 1)  # one more each, at most
+    due = sorted(
+        (i for i in range(len(values)) if next_[i] > found[i]),
+        key=lambda i: (found[i] > 0, -Fraction(values[i], max(1, found[i])), i),
+    )
+    for i in due[: total - sum(found)]:
+        found[i] += 1
     return np.array(found, dtype=np.int64)
 
 
