@@ -395,7 +395,7 @@ DOOR = (
     AtTheDoor("anonlib.methods.baselines.classes:_ClassesAndBoxes", "boxes too small", "domains", shrunk, {"mondrian": {"k": 5}}, f"{KERNELS}.class_boxes:boxes_of_classes", other=False),
     AtTheDoor("anonlib.methods.heterogeneous:Matching", "boxes too small", "boxes", shrunk, {"heterogeneous": {"l": 3, "matching": "greedy"}}, f"{KERNELS}.match_boxes:match_boxes", other=False),
     AtTheDoor("anonlib.methods.heterogeneous:Matching", "one another's values", "original: records of the graph", other_values, {"heterogeneous": {"l": 3, "matching": "greedy"}}, f"{KERNELS}.matching_deal:deal", other=False),
-    AtTheDoor("anonlib.methods.bucketize:FakeValues", "a fake value less", "buckets of qit and st", a_fake_less, bucketize(l=3, max_bucket_size=3, fake_values=1, avoid_negative_associations="true"), f"{KERNELS}.fake_values:FakeValues.__call__"),
+    AtTheDoor("anonlib.methods.bucketize:FakeValues", "a fake value less", "buckets of qit and st", a_fake_less, bucketize(l=2, max_bucket_size=3, fake_values=1, avoid_negative_associations="true"), f"{KERNELS}.fake_values:FakeValues.__call__"),
 )  # fmt: skip
 
 NO_PROMISE = {

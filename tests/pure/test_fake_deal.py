@@ -198,6 +198,27 @@ def test_fakes_of_a_block_are_any_of_its_values():
     assert stats.chisquare(list(pairs.values())).pvalue > 1e-6
 
 
+def with_a_frequent_value(share):
+    """5,000 buckets of five, the most frequent value in that share of them."""
+    weights = 1 / np.arange(6, 36)
+    counts = np.floor(weights / weights.sum() * 5000 * (5 - share)).astype(np.int64)
+    return np.array([int(5000 * share), *counts.tolist()[1:], 25_000 - int(5000 * share) - int(counts[1:].sum())])
+
+
+def test_a_value_too_frequent_for_blocks_is_drawn_in_a_larger_pool():
+    lists, real, found = dealt(with_a_frequent_value(0.95), [5], [5000], 1, pool=1000)
+    assert sum(g.pooled for g in found.listed) > 2000
+    assert {len(real[b]) for b in lists} == {5}
+    assert found.fakes[0] == 250
+
+
+def test_a_value_too_frequent_in_a_table_too_large(monkeypatch):
+    monkeypatch.setattr(fake_values, "POOL", 500)
+    monkeypatch.setattr(fake_values, "LARGEST_POOL", 600)
+    with pytest.raises(Unsatisfiable, match="a value of 4,750 records cannot be a fake as often"):
+        dealt(with_a_frequent_value(0.95), [5], [5000], 1, pool=500)
+
+
 def test_another_key_chooses_other_fakes():
     counts = [300] * 10
     one, same, other = (dealt(counts, [5], [600], 2, key)[1] for key in (KEY, KEY, OTHER))
