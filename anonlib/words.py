@@ -15,6 +15,8 @@ NAMED = 3
 """How many values a sentence names."""
 Share = tuple[str | None, Fraction]
 """A sensitive value, and a share that goes with it."""
+Told = tuple[Fraction, Fraction, Fraction]
+"""Beside fakes: the smallest and the largest share of a value's listings that are real, and what they tell of a last record."""
 
 LEAKING = {"far_apart": "how shared buckets were filled", "refine": "why partitions were not cut on"}
 """Parameters of heterogeneous generalization under which an adversary who knows this too is not held to the promise."""
@@ -31,8 +33,8 @@ def percent(share: Fraction) -> str:
     return f"{hundredths // 100}.{hundredths % 100:02d} %"
 
 
-def thresholds(column: str, strictest: Share, loosest: Share, fake_values: int = 0) -> str:
-    """F'-privacy: the lowest and the highest threshold, and whom they concern."""
+def thresholds(column: str, strictest: Share, loosest: Share, fake_values: int = 0, told: Told | None = None) -> str:
+    """F'-privacy: the lowest and the highest threshold, and whom they concern; `told` of fake values by counts, None where not bounded."""
     who = (
         "Someone who knows a person's quasi-identifiers, that the person is in the table, and how the release was made"
     )
@@ -44,12 +46,21 @@ def thresholds(column: str, strictest: Share, loosest: Share, fake_values: int =
             f"{who} can believe a value of {column} of that person with a probability of at most its threshold: from {text(low)} "
             f"({percent(low)}) for {first!r} to {text(high)} ({percent(high)}) for {last!r}."
         )
-    if fake_values:
+    if fake_values and told is None:
         said += (
-            f" Each bucket also lists {fake_values} value(s) that belong to nobody: to someone who knows q of its |g| records, a value "
-            f"drawn from the remaining ones is real with probability (|g|-q)/(|g|-q+{fake_values}), which is 1/{1 + fake_values} for "
-            "the last record. That is the average over these values: to someone who compares how often a value is listed with how often "
-            "the table has it, frequent values are real more often, and nothing is promised of a single one."
+            f" Each bucket also lists {fake_values} value(s) that belong to nobody, among those that no association learnt from the "
+            "release rules out. Someone who knows how the release was made can tell which they are, and nothing is promised to someone "
+            "who knows other records of the bucket."
+        )
+    elif fake_values and told is not None:
+        least, most, guess = told
+        said += (
+            f" Each bucket also lists {fake_values} value(s) that belong to nobody, each value about as often as it is common: of the "
+            f"buckets that list a value, between about {percent(least)} and {percent(most)} hold it, whichever value it is. To someone who "
+            f"knows q of the |g| records of a bucket and none of other buckets, (|g|-q)/(|g|-q+{fake_values}) of the remaining values are "
+            f"real. Of the last record, the likeliest value is the right one in about {percent(guess)} of the buckets at most; in a single "
+            "bucket it may be surer than that where values are rare or buckets few. Nothing more is promised to someone who knows records "
+            "of other buckets too."
         )
     return said
 

@@ -72,12 +72,14 @@ def bucketized(
     loss: int | None = None,
     msbs: float | None = None,
     stated: Mapping[str, int] | None = None,
+    fakes: int = 0,
 ) -> tuple[BucketizedFacts, dict[str, Any]]:
-    """Buckets with their counts of values. `in_qit` are the rows of `qit` in each, `stated` the table's counts, where they are others."""
-    sizes, overall = [sum(b.values()) for b in buckets], stated or total(buckets)
+    """Buckets with their counts of values. `in_qit` are the rows of `qit` in each, `stated` the table's counts, where they are others.
+    Of the values of each bucket, `fakes` are fake."""
+    sizes, overall = [sum(b.values()) - fakes for b in buckets], stated or total(buckets)
     values, n = sorted(overall), sum(overall.values())
-    cells = [(v, b[v], s) for b, s in zip(buckets, sizes, strict=True) for v in sorted(b) if b[v]]
-    shares = {v: max((Fraction(c, s) for w, c, s in cells if w == v), default=Fraction(0)) for v in values}
+    cells = [(v, b[v], s + fakes) for b, s in zip(buckets, sizes, strict=True) for v in sorted(b) if b[v]]
+    shares = {v: max((Fraction(c, s - fakes) for w, c, s in cells if w == v), default=Fraction(0)) for v in values}
     lowest, highest = min(thresholds.values()), max(thresholds.values())
     strictest = next((v, thresholds[v]) for v in values if thresholds[v] == lowest)
     loosest = next((v, thresholds[v]) for v in values if thresholds[v] == highest)
@@ -85,7 +87,7 @@ def bucketized(
     found = manifest(
         "bucketized",
         "bucketize",
-        {"privacy": privacy, "max_bucket_size": 50, "fake_values": 0},
+        {"privacy": privacy, "max_bucket_size": 50, "fake_values": fakes},
         n,
         guarantee={
             "model": "F'-privacy",
@@ -111,7 +113,8 @@ def bucketized(
         },
     )
     found["solver"] |= {"setting": setting(sizes), "loss": loss, "bound": 0, "gap": 1.0}
-    largest = max(sizes)
+    found["rows"]["fake"] = fakes * len(sizes)
+    summed, largest = [s + fakes for s in sizes], max(sizes) + fakes
     entries = [
         Entry(
             values.index(v),
@@ -129,7 +132,7 @@ def bucketized(
         },
         qit=QitFacts(Measured(sum(rows), CHECKSUM), 0, _fingerprint(rows), {}),
         st=StFacts(
-            Measured(len(cells), CHECKSUM), tuple(entries), 0, dict(Counter(sizes)), 0, 0, _fingerprint(sizes), largest
+            Measured(len(cells), CHECKSUM), tuple(entries), 0, dict(Counter(summed)), 0, 0, _fingerprint(sizes), largest
         ),
     )
     return facts, found

@@ -106,17 +106,30 @@ def planted(
 def _st_rows(records, bucket_of, sensitive, values, fake_values):
     counts = Counter((bucket_of[i], r[sensitive]) for i, r in enumerate(records))
     rows = [(bucket, value, count) for (bucket, value), count in counts.items()]
-    for bucket in sorted(set(bucket_of)):
+    overall, fakes, ids = Counter(r[sensitive] for r in records), Counter(), sorted(set(bucket_of))
+    for bucket in ids:
         absent = [v for v in values if (bucket, v) not in counts]
-        rows += [(bucket, v, 1) for v in random.Random(bucket).sample(absent, fake_values)]
+        later = {v: sum((b, v) not in counts for b in ids if b > bucket) for v in absent}
+        chosen = sorted(absent, key=lambda v: (Fraction(fakes[v] + 1, overall[v]), later[v]))[
+            :fake_values
+        ]  # those that are due
+        fakes.update(chosen)
+        rows += [(bucket, v, 1) for v in chosen]
     return rows
 
 
-def _words(sensitive, values, thresholds, fake_values):
+def _words(sensitive, values, thresholds, fake_values, records, st_rows):
     """The sentence of a bucketized release, of the first value with the lowest and the highest threshold."""
+    listed = Counter(value for _, value, count in st_rows for _ in range(count))
+    shares = sorted(Fraction(records[v], listed[v]) for v in values)
+    low, high = shares[0], shares[-1]
+    told = None
+    if fake_values:
+        odds = [s / (1 - s) for s in shares if s < 1]
+        told = low, high, Fraction(1) if high == 1 else odds[-1] / (odds[-1] + fake_values * odds[0])
     named = [(None if v is None else str(v), t) for v, t in zip(values, thresholds, strict=True)]
     strict, loose = (next(p for p in named if p[1] == f(t for _, t in named)) for f in (min, max))
-    return words.thresholds(sensitive, strict, loose, fake_values)
+    return words.thresholds(sensitive, strict, loose, fake_values, told)
 
 
 def _facts(privacy, sensitive, kinds, visible, overall, values, bucket_of, st_rows, fake_values):
@@ -142,7 +155,7 @@ def _facts(privacy, sensitive, kinds, visible, overall, values, bucket_of, st_ro
         },
         "guarantee": {
             "model": "F'-privacy",
-            "words": _words(sensitive, values, thresholds, fake_values),
+            "words": _words(sensitive, values, thresholds, fake_values, overall, st_rows),
             "sensitive": sensitive,
             "sensitive_type": kinds[sensitive],
             "values": [

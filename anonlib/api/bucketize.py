@@ -37,7 +37,7 @@ def bucketize(
     key     : "env:NAME" or "file:PATH" of the release key; a fresh one, never stored, when None
 
     Raises SpecError, Unsatisfiable or AuditRefused; then nothing is published. Two scans of `df` (one more pass writes it out first
-    when its plan may not repeat itself); no shuffle of its rows, unless they are sorted or grouped by something that goes with `sensitive`.
+    when its plan may not repeat itself); one shuffle of the published rows.
     """
     method: dict[str, Any] = {
         "privacy": _privacy(privacy),

@@ -37,7 +37,7 @@ def perturb(
     output, key  : as for `bucketize`
 
     Raises SpecError, Unsatisfiable or AuditRefused; then nothing is published. Two scans of `df` (one more pass writes it out first
-    when its plan may not repeat itself); no shuffle of its rows, unless they are sorted or grouped by something that goes with `sensitive`.
+    when its plan may not repeat itself); one shuffle of the published rows.
     """
     method: dict[str, Any] = {"rho2": rho2, "delta": delta, "partitioning": partitioning}
     method |= {name: given for name, given in (("rho1", rho1), ("merging", merging)) if given is not None}

@@ -220,3 +220,32 @@ def set_loss(distinct: Counts, covered: Counts, domain: int) -> Numbers:
     """SABRE's loss of sets of values, (n,): 0 for one value, else the share of the domain that it covers (all leaves below the lowest
     common ancestor, where there is a hierarchy)."""
     return np.where(distinct > 1, covered / max(1, domain), 0.0)
+
+
+def told_by_listing(values: Sequence[tuple[int, int]], fakes: int) -> tuple[Fraction, Fraction, Fraction]:
+    """What counts tell of values listed beside `fakes` fakes a bucket: (least, largest share of a value's listings that are real, and how
+    likely at most one of `fakes` + 1 values is the real one). values : (records, listings) of each, 0 < records <= listings.
+
+    Of a value that is real r times and fake f times the odds are r : f; the likeliest of the rest has the highest odds beside the lowest.
+    """
+    real = sorted(Fraction(records, listings) for records, listings in values)
+    if real[-1] == 1:
+        return real[0], real[-1], Fraction(1)
+    odds = [Fraction(records, listings - records) for records, listings in values]
+    return real[0], real[-1], max(odds) / (max(odds) + fakes * min(odds))
+
+
+def could_be_fake_more_evenly(values: Sequence[tuple[int, int]], buckets: int) -> bool:
+    """Whether a value that has room for one more fake, taken from another, would be less likely real than before and the other less likely
+    than that; no value more than once in a bucket. values : (records, listings) of each, 0 < records <= listings <= buckets.
+
+    Of a value that is real r times and fake f times the odds are r : f; without a fake they are above all others, here twice r buckets.
+    """
+    fakes = [(records, listings - records) for records, listings in values]
+
+    def odds(real: int, fake: int) -> Fraction:
+        return Fraction(real, fake) if fake else Fraction(2 * real * buckets)
+
+    most = max((odds(r, f) for r, f in fakes if r + f < buckets), default=Fraction(0))
+    least = min((odds(r, f - 1) for r, f in fakes if f), default=most)
+    return least < most

@@ -36,16 +36,20 @@ def judge(facts: BucketizedFacts, manifest: Manifest, columns: Columns | None = 
         _schema(facts.columns, manifest, columns),
         stated.thresholds_follow(manifest, thresholds),
         stated.can_be_kept(manifest, thresholds),
-        promised.as_promised(manifest.guarantee, lambda: _words(manifest)),
         nothing_else(manifest),
     ]
     qit, st = facts.qit, facts.st
+    if not stated.fakes_by_frequency(manifest):
+        checks.append(promised.as_promised(manifest.guarantee, lambda: _words(manifest)))
     if not checks[2].passed or thresholds is None or qit is None or st is None:
         return Verdict(tuple(checks))
     if any(entry.code >= len(thresholds) for entry in st.entries):
         unlisted = Check("rows of st", False, "listed values alone", "st has values that the manifest does not list")
         return Verdict((*checks, unlisted))
     release = Stated(manifest, thresholds, stated.fake_values(manifest))
+    if stated.fakes_by_frequency(manifest):  # the words tell what the tables hold
+        checks.append(promised.as_promised(manifest.guarantee, lambda: _words(manifest, _found(st))))
+        checks.append(_fakes_even(release, st))
     achieved = shares_of(st.entries, release.fake_values)
     checks += [
         _threshold_check(release, achieved),
@@ -67,8 +71,17 @@ def judge(facts: BucketizedFacts, manifest: Manifest, columns: Columns | None = 
     return Verdict(tuple(checks), shares, measured)
 
 
-def _words(manifest: Manifest) -> str:
-    return promised.bucketized(manifest.guarantee, stated.thresholds_of(manifest), stated.fake_values(manifest))
+def _words(manifest: Manifest, listed: Counter[int] | None = None) -> str:
+    thresholds, fakes = stated.thresholds_of(manifest), stated.fake_values(manifest)
+    return promised.bucketized(manifest.guarantee, thresholds, fakes, listed)
+
+
+def _found(facts: StFacts) -> Counter[int]:
+    """{number of a value: its counts in `st`, added up}."""
+    found: Counter[int] = Counter()
+    for entry in facts.entries:
+        found[entry.code] += entry.count * entry.rows
+    return found
 
 
 @dataclass(frozen=True)
@@ -203,9 +216,7 @@ def _counts_valid(release: Stated, facts: StFacts) -> Check:
 
 def _overall_counts(release: Stated, facts: StFacts) -> Check:
     """Over all buckets each value is counted as often as the manifest says (at least so often with fake values)."""
-    found: Counter[int] = Counter()
-    for entry in facts.entries:
-        found[entry.code] += entry.count * entry.rows
+    found = _found(facts)
     parts = release.manifest.guarantee.values
     added = sum(found.values()) - sum(v.count for v in parts)
     fakes = release.fake_values * sum(facts.sizes.values())
@@ -221,6 +232,23 @@ def _overall_counts(release: Stated, facts: StFacts) -> Check:
         evidence=f"{parts[wrong[0]].value!r}: stated {parts[wrong[0]].count:,}, st has {found[wrong[0]]:,}"
         if wrong
         else None,
+    )
+
+
+def _fakes_even(release: Stated, facts: StFacts) -> Check:
+    """Each value is a fake as often as it is common: no other numbers of fakes would tell less of the likeliest value."""
+    found, buckets = _found(facts), sum(facts.sizes.values())
+    values = [(v.count, found[i]) for i, v in enumerate(release.manifest.guarantee.values)]
+    possible = all(0 < records <= listings <= buckets for records, listings in values)
+    even = possible and not arithmetic.could_be_fake_more_evenly(values, buckets)
+    shares = sorted(Fraction(records, listings) for records, listings in values) if possible else []
+    return Check(
+        name="fake values by frequency",
+        passed=even,
+        asked="each value a fake as often as it is common, as far as whole numbers and buckets allow",
+        achieved=f"of the buckets that list a value {float(shares[0]):.4%} to {float(shares[-1]):.4%} hold it"
+        if shares
+        else "impossible",
     )
 
 

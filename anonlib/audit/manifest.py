@@ -101,6 +101,11 @@ def can_be_kept(manifest: Manifest, stated: list[Fraction] | None) -> Check:
     )
 
 
+def fakes_by_frequency(manifest: Manifest) -> bool:
+    """Whether fakes follow the values' frequency: there are any, and they were not chosen against learnt associations."""
+    return fake_values(manifest) > 0 and not manifest.method.parameters.get("avoid_negative_associations")
+
+
 def fake_values(manifest: Manifest) -> int:
     """s, the number of fake sensitive values added to each bucket; 0 when the method adds none, or states no number of them."""
     given = manifest.method.parameters.get("fake_values")

@@ -6,7 +6,7 @@ column's name or a stronger number is found by comparing whole texts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -41,13 +41,23 @@ def as_promised(part: GuaranteePart, expected: Callable[[], str], name: str = NA
     )
 
 
-def bucketized(part: GuaranteePart, thresholds: Sequence[Fraction], fake_values: int) -> str:
-    """F'-privacy, from the recomputed thresholds in the values' order; of equal ones the first is named."""
+def bucketized(
+    part: GuaranteePart, thresholds: Sequence[Fraction], fake_values: int, listed: Mapping[int, int] | None = None
+) -> str:
+    """F'-privacy, from the recomputed thresholds in the values' order; of equal ones the first is named.
+
+    listed : {number of a value: buckets that list it}, where fakes were to follow the values' frequency
+    """
     named = list(zip((v.value for v in part.values), thresholds, strict=True))
     low, high = min(f for _, f in named), max(f for _, f in named)
     strictest = next(pair for pair in named if pair[1] == low)
     loosest = next(pair for pair in named if pair[1] == high)
-    return words.thresholds(part.sensitive, strictest, loosest, fake_values)
+    told = (
+        None
+        if listed is None
+        else arithmetic.told_by_listing([(v.count, listed[i]) for i, v in enumerate(part.values)], fake_values)
+    )
+    return words.thresholds(part.sensitive, strictest, loosest, fake_values, told)
 
 
 def perturbed(

@@ -10,6 +10,10 @@ m sensitive values and P partitions:
     qit           pass 2: rank within value, keyed permutation, round robin; dealt to files by bucket, sorted  (Algorithm 1)
     st            generated from the same deal, bucket by bucket; no pass over records
 
+With `fake_values` the deal is another one: what each bucket lists and which of it is fake is chosen on the driver from counts, and records
+go to the places that are real (`anonlib.solvers.fake_values`); no further pass. With `avoid_negative_associations` fakes are drawn
+afterwards, beside the deal above, which costs the shuffles that `anonlib.engine.fakes` says.
+
 Two scans of the input; one shuffle of rows, so that a row's file says nothing of its partition of the input; driver memory O(m q) for q
 bucket sizes.
 """
@@ -27,15 +31,18 @@ from anonlib.engine.statistics import SensitiveStatistics, sensitive_statistics
 from anonlib.engine.tables import project, types
 from anonlib.errors import Unsatisfiable
 from anonlib.exact import text
+from anonlib.kernels.fake_deal import FakeDeal
 from anonlib.kernels.fake_values import FakeValues
 from anonlib.kernels.round_robin import Deal, RoundRobin, composition
 from anonlib.methods.recipe import Draft, Explanation, Grid, Say, Stage
 from anonlib.privacy.buckets import BucketSolution
-from anonlib.privacy.counts import SensitiveCounts
+from anonlib.privacy.counts import Int64Array, SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy, Thresholds, guarantee_words
 from anonlib.release.bucketized import BUCKET_ID, COUNT, QIT, ST
 from anonlib.release.manifest import GuaranteePart, RowsPart, SizePart, SolverPart, ValuePart
 from anonlib.solvers import choose
+from anonlib.solvers import fake_values as fake_solver
+from anonlib.solvers.fake_values import FakePlan
 from anonlib.spec.methods import Bucketize, PrivacyWanted
 
 
@@ -83,13 +90,18 @@ def publish_buckets(
     """The second half, which Anatomy shares: deal the records into the chosen buckets and stage both tables."""
     deal = Deal.of(solution.setting, solution.partition)
     say("assigning records to buckets (second pass)")
-    dealt = ranks.with_kernel(table.published, statistics, RoundRobin(deal, key), BUCKET_ID)
+    plan = None
+    if fake_values and not avoid_negative_associations:
+        plan = fake_solver.plan(statistics.counts.counts, list(composition(deal)), fake_values, key)
+    kernel = by_plan(plan, statistics.counts, key) if plan else RoundRobin(deal, key)
+    dealt = ranks.with_kernel(table.published, statistics, kernel, BUCKET_ID)
     published = [*table.quasi_identifiers, *table.other, BUCKET_ID]
     qit = stage(
         QIT, arranged(project(dealt, published), BUCKET_ID, files(statistics.counts.n))
     )  # qit: qi..., other..., bucket_id
     say("writing the sensitive values of each bucket")
-    st = stage(ST, _sensitive_table(table, qit, statistics, deal, fake_values, avoid_negative_associations, key))
+    avoided = fake_values if avoid_negative_associations else 0
+    st = stage(ST, _sensitive_table(table, qit, statistics, deal, plan, avoided, key))
     roles = {
         QIT: {
             **dict.fromkeys(table.quasi_identifiers, "quasi_identifier"),
@@ -104,7 +116,7 @@ def publish_buckets(
         tables={QIT: qit, ST: st},
         records=QIT,
         roles=roles,
-        guarantee=_guarantee(table, counts, thresholds, fake_values),
+        guarantee=_guarantee(table, counts, thresholds, fake_values, plan.fakes if plan else None),
         rows=RowsPart(
             input=statistics.input_rows,
             published=counts.n,
@@ -123,7 +135,11 @@ def explain(table: Microdata, wanted: Bucketize, say: Say) -> Explanation:
     counts = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse).counts
     say(f"choosing buckets for {counts.n:,} records and {counts.m:,} sensitive values")
     thresholds, solution = choose_buckets(counts, wanted)
-    return explained_buckets(table.sensitive, BucketChoice(counts, thresholds, solution), wanted.fake_values)
+    fakes = None
+    if wanted.fake_values and not wanted.avoid_negative_associations:
+        buckets = solution.setting.buckets
+        fakes = fake_solver.apportion(counts.counts, wanted.fake_values * buckets, buckets)
+    return explained_buckets(table.sensitive, BucketChoice(counts, thresholds, solution), wanted.fake_values, fakes)
 
 
 @dataclass(frozen=True)
@@ -135,8 +151,13 @@ class BucketChoice:
     solution: BucketSolution
 
 
-def explained_buckets(sensitive: str, choice: BucketChoice, fake_values: int = 0, most: int = 20) -> Explanation:
-    """A choice of buckets in words and tables; Anatomy's too. `most` values are shown, those with the lowest thresholds first."""
+def explained_buckets(
+    sensitive: str, choice: BucketChoice, fake_values: int = 0, fakes: Int64Array | None = None, most: int = 20
+) -> Explanation:
+    """A choice of buckets in words and tables; Anatomy's too. `most` values are shown, those with the lowest thresholds first.
+
+    fakes : (m,) how often each value is a fake, None where that does not follow its frequency
+    """
     counts, thresholds, solution = choice.counts, choice.thresholds, choice.solution
     setting = solution.setting
     sizes = [(s, b) for s, b in zip(setting.sizes, setting.numbers, strict=True)]
@@ -151,7 +172,7 @@ def explained_buckets(sensitive: str, choice: BucketChoice, fake_values: int = 0
         for i in first
     )
     return Explanation(
-        words=guarantee_words(sensitive, counts, thresholds, fake_values),
+        words=guarantee_words(sensitive, counts, thresholds, fake_values, fakes),
         summary=f"Loss {solution.loss:,}, proven within {solution.gap:.2%} of the best ({solution.solver}: {solution.status}, "
         f"{solution.seconds:.1f} s); mean squared bucket size {setting.msbs:.2f}",
         grids=(
@@ -182,16 +203,21 @@ def explained_buckets(sensitive: str, choice: BucketChoice, fake_values: int = 0
     )
 
 
+def by_plan(plan: FakePlan, counts: SensitiveCounts, key: bytes) -> FakeDeal:
+    """The record kernel that sends records to the places where the plan has their values real."""
+    return FakeDeal(counts.counts, plan.extra, plan.listed, plan.real_start, plan.real, key)
+
+
 def _sensitive_table(
     table: Microdata,
     qit: Any,
     statistics: SensitiveStatistics,
     deal: Deal,
-    fake_values: int,
-    avoid_negative_associations: bool,
+    plan: FakePlan | None,
+    avoided: int,
     key: bytes,
 ) -> Any:
-    # st: bucket_id, sa, count
+    """st: bucket_id, sa, count. By the `plan` of fakes; without one by the `deal`, with `avoided` fakes that no association rules out."""
     names, counts = (BUCKET_ID, table.sensitive, COUNT), statistics.counts
     spark, spark_type = table.frame.sparkSession, types(table.frame)[table.sensitive]
 
@@ -199,14 +225,15 @@ def _sensitive_table(
         held = ((s.start, s.stop, [counts.values[c] for c in s.codes], s.counts) for s in composition(deal))
         return generate.repeated_rows(spark, held, names, as_type)
 
-    if not fake_values:
+    if plan is not None:
+        listed = ((s.start, s.stop, [counts.values[c] for c in s.codes], [1] * len(s.codes)) for s in plan.listed)
+        return generate.repeated_rows(spark, listed, names, spark_type)
+    if not avoided:
         return real(spark_type)
-    excluded = None
-    if avoid_negative_associations:
-        shares = {v: (i, float(counts.frequency(i))) for i, v in enumerate(counts.values)}
-        size = counts.n / deal.buckets
-        excluded = fakes.excluded_codes(qit, real("string"), table.quasi_identifiers, table.sensitive, shares, size)
-    kernel = FakeValues(deal, counts.m, fake_values, key)
+    shares = {v: (i, float(counts.frequency(i))) for i, v in enumerate(counts.values)}
+    size = counts.n / deal.buckets
+    excluded = fakes.excluded_codes(qit, real("string"), table.quasi_identifiers, table.sensitive, shares, size)
+    kernel = FakeValues(deal, counts.m, avoided, key)
     return fakes.listed_values(spark, deal.buckets, kernel, counts.values, excluded, names, spark_type)
 
 
@@ -241,10 +268,12 @@ def solver_part(solution: BucketSolution) -> SolverPart:
     )
 
 
-def _guarantee(table: Microdata, counts: SensitiveCounts, thresholds: Thresholds, fake_values: int) -> GuaranteePart:
+def _guarantee(
+    table: Microdata, counts: SensitiveCounts, thresholds: Thresholds, fake_values: int, fakes: Int64Array | None
+) -> GuaranteePart:
     return GuaranteePart(
         model="F'-privacy",
-        words=guarantee_words(table.sensitive, counts, thresholds, fake_values),
+        words=guarantee_words(table.sensitive, counts, thresholds, fake_values, fakes),
         sensitive=table.sensitive,
         sensitive_type=types(table.frame)[table.sensitive],
         values=[

@@ -123,12 +123,38 @@ class FPrivacy:
         )
 
 
-def guarantee_words(column: str, counts: SensitiveCounts, thresholds: Thresholds, fake_values: int = 0) -> str:
-    """What the release promises, in words with the numbers used: strictest and loosest threshold, and whom they concern."""
+def guarantee_words(
+    column: str,
+    counts: SensitiveCounts,
+    thresholds: Thresholds,
+    fake_values: int = 0,
+    fakes: Int64Array | None = None,
+) -> str:
+    """What the release promises, in words with the numbers used: strictest and loosest threshold, and whom they concern.
+
+    fakes : (m,) how often each value is a fake, where that follows its frequency; None where it does not.
+    """
     strictest = min(range(counts.m), key=lambda i: (thresholds.fractions[i], i))
     loosest = max(range(counts.m), key=lambda i: (thresholds.fractions[i], -i))
     strict, loose = ((counts.values[i], thresholds.fractions[i]) for i in (strictest, loosest))
-    return words.thresholds(column, strict, loose, fake_values)
+    told = told_by_counts(counts, fakes, fake_values) if fake_values and fakes is not None else None
+    return words.thresholds(column, strict, loose, fake_values, told)
+
+
+def told_by_counts(counts: SensitiveCounts, fakes: Int64Array, extra: int) -> words.Told:
+    """(lowest, highest share of a value's listings that are real, how likely at most one of extra + 1 remaining values is the real one).
+
+    With odds w_v = o_v / f_v of being real, and a bucket's real values any of its listed ones with a weight of the product of their
+    odds, a remaining value is the last one with w_v / (sum of w over those that remain): at most w_max / (w_max + s w_min). That is the
+    law in the limit of many buckets. By enumeration of all ways in tables of b = 4 to 11 buckets, the best guess is right no more than
+    1/b^2 more often on average over the buckets, while a single belief may be higher by far where f_v is 1. Exact fractions.
+    """
+    shares = [Fraction(o, o + f) for o, f in zip(counts.counts.tolist(), fakes.tolist(), strict=True)]
+    low, high = min(shares), max(shares)
+    if high == 1:
+        return low, high, Fraction(1)
+    most, least = high / (1 - high), low / (1 - low)
+    return low, high, most / (most + extra * least)
 
 
 def _share(number: Thresholdish, name: str) -> Fraction:

@@ -277,6 +277,34 @@ def other_values(right: Any) -> Any:
     return Swapped
 
 
+def drawn_evenly(right: Any) -> Any:
+    """Fakes drawn whatever the values' frequency: the frequent ones are hardly ever fake."""
+
+    def wrong(counts: Any, total: int, buckets: int) -> Any:
+        found = np.minimum(buckets - counts, total // len(counts))
+        for i in np.argsort(counts, kind="stable").tolist():
+            found[i] += min(buckets - int(counts[i]) - int(found[i]), total - int(found.sum()))
+        return found
+
+    return wrong
+
+
+def fakes_of_one_value(right: Any) -> Any:
+    """Of the first buckets, one fake stands for another."""
+
+    def wrong(*given: Any) -> Any:
+        first, *rest = right(*given)
+        other = next(c for c in range(len(given[1])) if c not in first)
+        return [replace(first, fake=frozenset([*sorted(first.fake)[1:], other])), *rest]
+
+    return wrong
+
+
+def told_half(right: Any) -> Any:
+    """Half of what counts tell."""
+    return lambda *given: tuple(share / 2 for share in right(*given))
+
+
 def a_fake_less(right: Any) -> Any:
     """Buckets of which the first has one fake value less."""
 
@@ -296,6 +324,7 @@ DIVERSE = trials.buckets({"l": "3"}, 12, 11, 10, 9, 8, 10)
 UNEVEN = trials.buckets({"default": "0.45"}, 26, 12, 11, 11)
 ALL = trials.subtabled("1/3", None, 500, 600, 400, 700, 300, 500)
 SOME = trials.subtabled("1/3", "1/5", 1500, 600, 400, 700, 300, 500)
+FAKED = trials.faked(2, 24, 20, 18, 16, 12, 6)
 TOO_STRICT = trials.one_bucket({"default": "1/5"}, 3, 1, 1)
 SKEWED = trials.subtabled("1/3", "1/5", 6000, 600, 400, 700, 300, 500)
 NUMBERS, PRIVATE = "the manifest's numbers", "(rho1, rho2)-privacy"
@@ -314,6 +343,10 @@ FAULTS = (
     Fault(f"{PRIVACY}.counts:SensitiveCounts.frequency", "a factor 2", FOLLOWS, times(2), LINEAR),
     Fault(f"{KERNELS}.round_robin:RoundRobin.__call__", "a bucket further", "buckets of qit and st", one_bucket_on, LINEAR),
     Fault(f"{KERNELS}.round_robin:composition", "a value instead of another", "overall counts of sensitive values", a_value_less, LINEAR),
+    Fault(f"{PRIVACY}.f_privacy:told_by_counts", "half of it", WORDS, told_half, FAKED),
+    Fault("anonlib.solvers.fake_values:apportion", "whatever the frequency", "fake values by frequency", drawn_evenly, FAKED),
+    Fault("anonlib.solvers.fake_lists:fakes_beside", "a fake instead of another", "fake values by frequency", fakes_of_one_value, FAKED),
+    Fault(f"{KERNELS}.fake_deal:FakeDeal.__call__", "a bucket further", "buckets of qit and st", one_bucket_on, FAKED),
     Fault(f"{PRIVACY}.rho_privacy:amplification", "a factor 2", PRIVATE, times(2), ALL),
     Fault(f"{PRIVACY}.rho_privacy:amplification", "a factor 2, achieved", ACHIEVED, times(2), SOME),
     Fault(f"{PRIVACY}.rho_privacy:retention", "a factor 1.1", "operators", times(Fraction(11, 10)), ALL),
@@ -362,7 +395,7 @@ DOOR = (
     AtTheDoor("anonlib.methods.baselines.classes:_ClassesAndBoxes", "boxes too small", "domains", shrunk, {"mondrian": {"k": 5}}, f"{KERNELS}.class_boxes:boxes_of_classes", other=False),
     AtTheDoor("anonlib.methods.heterogeneous:Matching", "boxes too small", "boxes", shrunk, {"heterogeneous": {"l": 3, "matching": "greedy"}}, f"{KERNELS}.match_boxes:match_boxes", other=False),
     AtTheDoor("anonlib.methods.heterogeneous:Matching", "one another's values", "original: records of the graph", other_values, {"heterogeneous": {"l": 3, "matching": "greedy"}}, f"{KERNELS}.matching_deal:deal", other=False),
-    AtTheDoor("anonlib.methods.bucketize:FakeValues", "a fake value less", "buckets of qit and st", a_fake_less, bucketize(l=3, max_bucket_size=3, fake_values=1), f"{KERNELS}.fake_values:FakeValues.__call__"),
+    AtTheDoor("anonlib.methods.bucketize:FakeValues", "a fake value less", "buckets of qit and st", a_fake_less, bucketize(l=2, max_bucket_size=3, fake_values=1, avoid_negative_associations="true"), f"{KERNELS}.fake_values:FakeValues.__call__"),
 )  # fmt: skip
 
 NO_PROMISE = {

@@ -36,6 +36,7 @@ from anonlib.methods import perturb as perturbing
 from anonlib.privacy import class_requirements as requirements
 from anonlib.privacy import f_privacy, rho_privacy, subtables, t_closeness
 from anonlib.privacy.counts import SensitiveCounts
+from anonlib.solvers import fake_values
 from anonlib.spec.methods import Bucketize
 from anonlib.spec.perturb import Perturb
 from tests import paper
@@ -92,6 +93,34 @@ def buckets(privacy: Mapping[str, str], *table: int) -> Callable[[], Verdict]:
         found["solver"]["setting"] = [
             {"size": s, "number": b} for s, b in zip(solution.setting.sizes, solution.setting.numbers, strict=True)
         ]
+        return bucketized_judge.judge(facts, paper.stating(found))
+
+    return trial
+
+
+def faked(extra: int, *table: int) -> Callable[[], Verdict]:
+    """3-diversity in buckets of three, with fakes by frequency."""
+
+    def trial() -> Verdict:
+        counts, privacy = counted(*table), {"l": "3"}
+        wanted = Bucketize.model_validate({"privacy": privacy, "max_bucket_size": 4, "solver": "two_size"})
+        thresholds, solution = bucketize.choose_buckets(counts, wanted)
+        held = list(round_robin.composition(round_robin.Deal.of(solution.setting, solution.partition)))
+        plan = fake_values.plan(counts.counts, held, extra, KEY)
+        of = bucketize.by_plan(plan, counts, KEY)(*ranked(counts))
+        listed = [{counts.values[c]: 1 for c in g.codes} for g in plan.listed for _ in range(g.start, g.stop)]
+        facts, found = paper.bucketized(
+            listed,
+            privacy,
+            dict(zip(counts.values, thresholds.fractions, strict=True)),
+            in_qit=np.bincount(of, minlength=len(listed)).tolist(),
+            stated=of_value(counts),
+            fakes=extra,
+        )
+        order = sorted(range(counts.m), key=lambda i: counts.values[i])
+        in_order = SensitiveCounts(tuple(counts.values[i] for i in order), counts.counts[order])
+        asked = f_privacy.FPrivacy.l_diversity(3).thresholds(in_order)
+        found["guarantee"]["words"] = f_privacy.guarantee_words("illness", in_order, asked, extra, plan.fakes[order])
         return bucketized_judge.judge(facts, paper.stating(found))
 
     return trial

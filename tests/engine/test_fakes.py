@@ -34,6 +34,20 @@ def test_each_bucket_lists_its_size_and_s_values_more(door, s):
     assert door.audit(outcome.output, source)[0] == 0
 
 
+def test_fakes_follow_the_values_frequency(door):
+    """Values of 140 to 90 among 900, buckets of five and one fake: 5/6 of each value's listings are real; the words say so."""
+    values = [v for v, n in zip("abcdefgh", [140, 130, 120, 110, 110, 100, 100, 90], strict=True) for _ in range(n)]
+    table = with_column(people(900), "illness", values)
+    outcome = door.run(table, method=method(s=1, l=5)).published()
+    listed = counted(outcome.table("st"), "illness")
+    shares = [n / listed[v] for v, n in zip("abcdefgh", [140, 130, 120, 110, 110, 100, 100, 90], strict=True)]
+    sizes = counted(outcome.table("qit"), "bucket_id")
+    even = 900 / (900 + len(sizes))
+    assert max(abs(share - even) for share in shares) < 0.01
+    assert "each value about as often as it is common" in outcome.manifest.guarantee.words
+    assert door.audit(outcome.output)[0] == 0
+
+
 def test_every_record_still_finds_its_value(door):
     table = people(300)
     table = with_column(table, "country", table["illness"].to_pylist())

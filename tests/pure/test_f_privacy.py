@@ -108,8 +108,23 @@ def test_words_name_the_strictest_and_the_loosest_threshold_rounded_up():
     assert "above 1/3 (33.34 %)" in guarantee_words("x", sensitive(a=1, b=1, c=1), third)
 
 
-def test_words_about_fake_values_state_the_corruption_bound():
+def test_words_about_fake_values_state_what_counts_tell():
+    """Odds of 2, 2 and 1 to be real: two fakes beside the likeliest leave it 2 / (2 + 1 + 1)."""
+    three = sensitive(a=4, b=4, c=2)
+    thresholds = FPrivacy.uniform("1/2").thresholds(three)
+    said = guarantee_words("x", three, thresholds, 2, np.array([2, 2, 2]))
+    assert "2 value(s) that belong to nobody, each value about as often as it is common" in said
+    assert "between about 50.00 % and 66.67 % hold it" in said
+    assert "(|g|-q)/(|g|-q+2) of the remaining values are real" in said
+    assert "the right one in about 50.00 % of the buckets at most" in said
+    never_fake = guarantee_words("x", three, thresholds, 2, np.array([2, 2, 0]))
+    assert "between about 66.67 % and 100.00 %" in never_fake
+    assert "the right one in about 100.00 % of the buckets at most" in never_fake
+
+
+def test_words_about_fakes_chosen_against_associations_promise_nothing_more():
     three = sensitive(a=1, b=1, c=1)
     said = guarantee_words("x", three, FPrivacy.l_diversity(3).thresholds(three), fake_values=2)
-    assert "2 value(s) that belong to nobody" in said
-    assert "(|g|-q)/(|g|-q+2), which is 1/3 for the last record" in said
+    assert "2 value(s) that belong to nobody, among those that no association" in said
+    assert "Someone who knows how the release was made can tell which they are" in said
+    assert "nothing is promised to someone who knows other records" in said

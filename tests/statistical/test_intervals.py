@@ -85,8 +85,8 @@ def test_association_pulls_the_estimate_towards_independence_and_out_of_the_inte
 
 
 def test_fake_values_make_rare_values_look_more_frequent():
-    """Two fakes in buckets of 4 to 5 distinct values out of ten. Listed as often as it is, a rare value is over-estimated; the whole
-    is not, and the bounds hold."""
+    """Two fakes drawn evenly in buckets of 4 to 5 distinct values out of ten. Listed as often as it is, a rare value is over-estimated;
+    the whole is not, and the bounds hold."""
     counts = np.array([300, 290, 250, 240, 230, 220, 200, 180, 60, 30])
     deal = deal_of(FPrivacy.l_diversity(4), 7, counts)
     truth = np.repeat(np.arange(10), counts)
