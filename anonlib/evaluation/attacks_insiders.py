@@ -1,0 +1,216 @@
+"""Insiders: what somebody believes of the others who knows the graph of matches, the rows, and the sensitive values of k persons.
+
+Source: heterogeneous generalization, section 2 (what the adversary knows); corruption (Tao, Xiao, Li, Zhang, ICDE 2008) is the same
+attack on groups. Nothing is promised against it. The graph is not published, so this is measured on graphs as the method makes them, not
+on a release: `python -m benchmarks.beliefs --insiders`.
+
+A *labelling* says the bucket of every person of a pool so that the candidates of every record are of different buckets. A row shows the
+bucket of its colour, so a labelling says whose row is whose: it is a world that the adversary must count with, and all are alike likely
+(given who matches whom, and no more). An insider's value says their bucket. So beliefs are shares of the labellings that give the
+insiders their own buckets; three ways to count them, from exact to large:
+
+    known_buckets    he also knows who shares a bucket with whom (he ran the code): only the names of the buckets are left, exactly
+    all_labellings   every labelling, one by one: exact, for a few dozen persons
+    walk             a random walk over labellings by Kempe swaps that leave the insiders alone (exchange two labels in one connected
+                     component of the persons who carry them): every labelling that it reaches is alike likely. Those it does not reach
+                     are not counted, so beliefs may come out too large, never too certain by noise alone.
+
+Pure. Draws are numpy's, seeded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+Ints = npt.NDArray[np.integer[Any]]
+Numbers = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+NOISE = 3
+"""A sampled belief counts as above a bound when it is so by as many standard errors."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What insiders learn of the `others` in their pool: how many are believed to have some value `above` 1/(l - k), above a half, and
+    with certainty; the largest belief."""
+
+    others: int
+    above: int
+    half: int
+    certain: int
+    largest: float
+
+
+def gain(belief: Numbers, insiders: Sequence[int], matches: int, samples: int | None = None) -> Gain:
+    """belief : (n,) the largest in any one value, of every person; samples : how many labellings it is a share of, None where exact.
+
+    With k >= l insiders nothing can be above 1/(l - k), and `above` is 0.
+    """
+    others = np.delete(belief, list(insiders))
+    left = matches - len(set(insiders))
+
+    def over(bound: Fraction) -> int:
+        noise = 1e-9 if samples is None else NOISE * float(bound * (1 - bound) / samples) ** 0.5
+        return int((others > float(bound) + noise).sum())
+
+    return Gain(
+        others=len(others),
+        above=over(Fraction(1, left)) if left > 0 else 0,
+        half=over(Fraction(1, 2)),
+        certain=int((others >= 1).sum()),
+        largest=float(others.max(initial=0.0)),
+    )
+
+
+def known_buckets(bucket: Ints, insiders: Sequence[int], mu: int) -> Numbers:
+    """(n,) the largest belief in a value, of somebody who knows who shares a bucket with whom, but none of their names.
+
+    bucket : (n,) of every person, true. Whoever shares the bucket of an insider is known; the names that are left over are alike likely.
+    """
+    named = np.zeros(mu, dtype=bool)
+    named[bucket[list(insiders)]] = True
+    left = mu - int(named.sum())
+    return np.where(named[bucket] | (left == 1), 1.0, 1.0 / max(1, left))
+
+
+def in_classes(group: Ints, value: Ints, insiders: Sequence[int]) -> Numbers:
+    """(n,) the largest belief in a value where persons are published in groups: the insiders' values are struck from their groups' lists."""
+    out = np.zeros(len(group), dtype=bool)
+    out[list(insiders)] = True
+    pairs, held = np.unique(np.stack([group[~out], value[~out]], axis=1), axis=0, return_counts=True)
+    most = np.zeros(int(group.max()) + 1)
+    np.maximum.at(most, pairs[:, 0], held)
+    return np.where(out, 1.0, most[group] / np.maximum(1, np.bincount(group[~out], minlength=len(most)))[group])
+
+
+def allowed_by_rows(matches: Ints, shown: Ints) -> Flags:
+    """(n, mu) which buckets each person may be of by the rows: those shown just once around the person.
+
+    matches : (n, mu) the persons that each record may be of; shown : (n,) the bucket of the value each record shows
+    By a rainbow colouring that is every bucket.
+    """
+    n, mu = matches.shape
+    around = np.zeros((n, mu), dtype=np.int64)
+    np.add.at(around, (matches.ravel(), np.repeat(shown, mu)), 1)
+    return np.asarray(around == 1)
+
+
+def all_labellings(matches: Ints, allowed: Flags) -> Iterator[tuple[int, ...]]:
+    """Every labelling, as the bucket of each person; exponential in their number."""
+    n, mu = matches.shape
+    near: list[set[int]] = [set() for _ in range(n)]
+    for row in matches.tolist():
+        for person in row:
+            near[person].update(row)
+    label = [-1] * n
+
+    def go(person: int) -> Iterator[tuple[int, ...]]:
+        if person == n:
+            yield tuple(label)
+            return
+        taken = {label[other] for other in near[person] if other < person}
+        for bucket in range(mu):
+            if allowed[person, bucket] and bucket not in taken:
+                label[person] = bucket
+                yield from go(person + 1)
+
+    return go(0)
+
+
+def believed(labellings: Ints, truth: Ints, insiders: Sequence[int], mu: int) -> Numbers:
+    """(n, mu) the share of the labellings, (S, n), that put each person in each bucket, of those that give the insiders their own."""
+    who = list(insiders)
+    kept = labellings[(labellings[:, who] == truth[who]).all(axis=1)]
+    return np.stack([(kept == bucket).mean(axis=0) for bucket in range(mu)], axis=1)
+
+
+def walk(
+    matches: Ints,
+    bucket: Ints,
+    allowed: Flags,
+    insiders: Sequence[Sequence[int]],
+    samples: int,
+    sweep: int | None = None,
+    seed: int = 0,
+) -> Numbers:
+    """(R, n, mu) beliefs of R sets of insiders, from `samples` labellings each.
+
+    matches : (n, mu); bucket : (n,) the true labelling, where all walks begin; allowed : (n, mu) as `allowed_by_rows` gives it
+    sweep   : pairs of labels exchanged between samples, by default as many as there are labels
+
+    Where every bucket is allowed, the names of buckets that no insider is of are interchangeable, and their beliefs are averaged.
+    Cost: O(R n) a pair and O(R n mu) a sample; memory O(R n mu).
+    """
+    chains = _Chains(matches, bucket, allowed, insiders, np.random.default_rng(seed))
+    pairs = chains.mu if sweep is None else sweep
+    times = np.zeros((chains.number, chains.mu))
+    for _ in range(WARM * pairs):
+        chains.swap()
+    for _ in range(samples):
+        for _ in range(pairs):
+            chains.swap()
+        times[np.arange(chains.number), chains.label] += 1
+    share = (times / samples).reshape(len(insiders), chains.n, chains.mu)
+    if allowed.all():
+        for k, who in enumerate(insiders):
+            free = np.setdiff1d(np.arange(chains.mu), bucket[list(who)])
+            if len(free):
+                share[k][:, free] = share[k][:, free].mean(axis=1, keepdims=True)
+    return np.asarray(share)
+
+
+WARM = 20
+"""Sweeps before the first sample."""
+
+
+class _Chains:
+    """R walks side by side, as one graph of R n persons."""
+
+    def __init__(
+        self,
+        matches: Ints,
+        bucket: Ints,
+        allowed: Flags,
+        insiders: Sequence[Sequence[int]],
+        random: np.random.Generator,
+    ) -> None:
+        self.n, self.mu = matches.shape
+        self.number = self.n * len(insiders)
+        self.label = np.tile(np.asarray(bucket, dtype=np.int64), len(insiders))
+        self._random = random
+        self._allowed = np.tile(allowed, (len(insiders), 1))
+        for k, who in enumerate(insiders):
+            for person in who:
+                self._allowed[k * self.n + person] = False
+        start = np.repeat(np.arange(len(insiders)) * self.n, self.n)[:, None]
+        persons = np.tile(np.asarray(matches, dtype=np.int64), (len(insiders), 1)) + start
+        self._of = np.empty((self.number, self.mu), dtype=np.int64)  # who of each record's candidates carries each label
+        self._of[np.arange(self.number)[:, None], self.label[persons]] = persons
+
+    def swap(self) -> None:
+        """Two labels are drawn; in every walk, each component that may exchange them does so by a coin."""
+        if self.mu < 2:
+            return
+        a = int(self._random.integers(self.mu))
+        b = (a + 1 + int(self._random.integers(self.mu - 1))) % self.mu
+        left, right = self._of[:, a], self._of[:, b]
+        size = self.number
+        links = csr_matrix((np.ones(size, dtype=np.int8), (left, right)), shape=(size, size))
+        components, of = connected_components(links, directed=False)
+        heads = self._random.integers(0, 2, components, dtype=np.int8).astype(bool)
+        carries_a, carries_b = self.label == a, self.label == b
+        heads[of[(carries_a & ~self._allowed[:, b]) | (carries_b & ~self._allowed[:, a])]] = False
+        rows = heads[of[left]]
+        self._of[rows, a], self._of[rows, b] = right[rows], left[rows].copy()
+        flips = heads[of]
+        self.label[carries_a & flips] = b
+        self.label[carries_b & flips] = a
