@@ -71,19 +71,47 @@ def gain(belief: Numbers, insiders: Sequence[int], matches: int, samples: int | 
     )
 
 
-def known_buckets(bucket: Ints, insiders: Sequence[int], mu: int) -> Numbers:
+def known_buckets(bucket: Ints, insiders: Sequence[int], mu: int, allowed: Flags | None = None) -> Numbers:
     """(n,) the largest belief in a value, of somebody who knows who shares a bucket with whom, but none of their names.
 
-    bucket : (n,) of every person, true. Whoever shares the bucket of an insider is known; the names that are left over are alike likely.
+    bucket : (n,) of every person, true; allowed : as `allowed_by_rows` gives it, None where it is every bucket (by a rainbow)
+    A world is a way to name the buckets; O(mu) where all are allowed, O(mu^2 2^mu) else.
     """
     named = np.zeros(mu, dtype=bool)
     named[bucket[list(insiders)]] = True
-    left = mu - int(named.sum())
-    return np.where(named[bucket] | (left == 1), 1.0, 1.0 / max(1, left))
+    if allowed is None or allowed.all():
+        left = mu - int(named.sum())
+        return np.where(named[bucket] | (left == 1), 1.0, 1.0 / max(1, left))
+    may = np.ones((mu, mu), dtype=bool)
+    np.logical_and.at(may, bucket, allowed)
+    may[named] = np.eye(mu, dtype=bool)[named]
+    before, after = _ways(may), _ways(may[::-1])
+    whole, every = before[mu][-1], (1 << mu) - 1
+    belief = np.zeros((mu, mu))
+    for b, name in zip(*np.nonzero(may), strict=True):
+        sets = np.flatnonzero(before[b])
+        sets = sets[sets >> name & 1 == 0]
+        belief[b, name] = (before[b][sets] * after[mu - 1 - b][every ^ sets ^ (1 << int(name))]).sum() / whole
+    return np.asarray(belief.max(axis=1)[bucket])
+
+
+def _ways(may: Flags) -> list[Numbers]:
+    """For 0, 1, ... rows: how many ways to name them with just the names of each set (2^mu,)."""
+    mu = len(may)
+    ways = [np.zeros(1 << mu)]
+    ways[0][0] = 1
+    for row in may:
+        then = np.zeros(1 << mu)
+        sets = np.flatnonzero(ways[-1])
+        for name in np.flatnonzero(row).tolist():
+            free = sets[sets >> name & 1 == 0]
+            then[free | 1 << name] += ways[-1][free]
+        ways.append(then)
+    return ways
 
 
 def in_classes(group: Ints, value: Ints, insiders: Sequence[int]) -> Numbers:
-    """(n,) the largest belief in a value where persons are published in groups: the insiders' values are struck from their groups' lists."""
+    """(n,) the largest belief in a value where persons are published in groups, from whose lists the insiders' values are struck."""
     out = np.zeros(len(group), dtype=bool)
     out[list(insiders)] = True
     pairs, held = np.unique(np.stack([group[~out], value[~out]], axis=1), axis=0, return_counts=True)
@@ -142,32 +170,96 @@ def walk(
     sweep: int | None = None,
     seed: int = 0,
 ) -> Numbers:
-    """(R, n, mu) beliefs of R sets of insiders, from `samples` labellings each.
-
-    matches : (n, mu); bucket : (n,) the true labelling, where all walks begin; allowed : (n, mu) as `allowed_by_rows` gives it
-    sweep   : pairs of labels exchanged between samples, by default as many as there are labels
+    """(R, n, mu) beliefs of R sets of insiders, from `samples` labellings each, drawn as `labellings` does.
 
     Where every bucket is allowed, the names of buckets that no insider is of are interchangeable, and their beliefs are averaged.
-    Cost: O(R n) a pair and O(R n mu) a sample; memory O(R n mu).
     """
-    chains = _Chains(matches, bucket, allowed, insiders, np.random.default_rng(seed))
-    pairs = chains.mu if sweep is None else sweep
-    times = np.zeros((chains.number, chains.mu))
-    for _ in range(WARM * pairs):
-        chains.swap()
-    for _ in range(samples):
-        for _ in range(pairs):
-            chains.swap()
-        times[np.arange(chains.number), chains.label] += 1
-    share = (times / samples).reshape(len(insiders), chains.n, chains.mu)
+    n, mu = matches.shape
+    times = np.zeros((len(insiders) * n, mu))
+    for drawn in labellings(matches, bucket, allowed, insiders, samples, sweep, seed):
+        times[np.arange(len(times)), drawn.ravel()] += 1
+    share = (times / samples).reshape(len(insiders), n, mu)
     if allowed.all():
         for k, who in enumerate(insiders):
-            free = np.setdiff1d(np.arange(chains.mu), bucket[list(who)])
+            free = np.setdiff1d(np.arange(mu), bucket[list(who)])
             if len(free):
                 share[k][:, free] = share[k][:, free].mean(axis=1, keepdims=True)
     return np.asarray(share)
 
 
+def labellings(
+    matches: Ints,
+    bucket: Ints,
+    allowed: Flags,
+    insiders: Sequence[Sequence[int]],
+    samples: int,
+    sweep: int | None = None,
+    seed: int = 0,
+) -> Iterator[Ints]:
+    """`samples` times (R, n): a labelling for each of R sets of insiders, which gives them their own buckets.
+
+    matches : (n, mu); bucket : (n,) the true labelling, where all walks begin; allowed : (n, mu) as `allowed_by_rows` gives it
+    sweep   : pairs of labels exchanged between samples, by default as many as there are labels
+    Cost: O(R n) a pair; memory O(R n mu).
+    """
+    chains = _Chains(matches, bucket, allowed, insiders, np.random.default_rng(seed))
+    pairs = chains.mu if sweep is None else sweep
+    for _ in range(WARM * pairs):
+        chains.swap()
+    for _ in range(samples):
+        for _ in range(pairs):
+            chains.swap()
+        yield chains.label.reshape(len(insiders), chains.n)
+
+
+def worst_first(sampled: Ints, truth: Ints, target: int, most: int, mu: int | None) -> list[int]:
+    """The `most` insiders, one by one, whose values tell most of the target's, as far as (S, n) labellings say.
+
+    mu : the number of buckets where their names are interchangeable (a rainbow), None where rows tell the names
+    A choice is judged by `FEWEST` labellings at least that it leaves; with fewer, nobody further is chosen. O(most S n).
+    """
+    names: dict[int, Ints] = {} if mu is not None else {int(b): np.full(len(sampled), b) for b in np.unique(truth)}
+    chosen: list[int] = []
+    kept = np.arange(len(sampled))
+    while len(chosen) < most:
+        share, own = _told(sampled[kept], truth, target, {b: label[kept] for b, label in names.items()}, mu)
+        share[[target, *chosen]] = -1
+        share[own.sum(axis=0) < FEWEST] = -1
+        best = int(share.argmax())
+        if share[best] < 0:
+            break
+        chosen.append(best)
+        kept = kept[own[:, best]]
+        names.setdefault(int(truth[best]), sampled[:, best])
+    return chosen
+
+
+def _told(sampled: Ints, truth: Ints, target: int, names: dict[int, Ints], mu: int | None) -> tuple[Numbers, Flags]:
+    """(n,) the belief in the target's own bucket if each person is the next insider, and (S, n) the labellings that this leaves.
+
+    names : {bucket: (S,) the label it has in each labelling} of those that insiders have named
+    """
+    own = np.empty(sampled.shape, dtype=bool)
+    other = np.ones(sampled.shape, dtype=bool)
+    for label in names.values():
+        other &= sampled != label[:, None]
+    for b in np.unique(truth).tolist():
+        who = truth == b
+        own[:, who] = sampled[:, who] == names[b][:, None] if b in names else other[:, who]
+    hits = own & own[:, [target]]
+    divided = np.ones(len(truth))
+    if int(truth[target]) not in names:
+        assert mu is not None
+        like = truth == truth[target]
+        same = sampled == sampled[:, [target]]
+        hits = np.where(like, own & same, hits & ~same)
+        new = np.array([b not in names for b in truth.tolist()])
+        divided = np.where(like, 1, mu - len(names) - new)
+    return hits.sum(axis=0) / np.maximum(1, own.sum(axis=0)) / divided, own
+
+
+FEWEST = 100
+"""Labellings that a choice of insiders must leave to be judged by."""
 WARM = 20
 """Sweeps before the first sample."""
 
@@ -193,7 +285,9 @@ class _Chains:
                 self._allowed[k * self.n + person] = False
         start = np.repeat(np.arange(len(insiders)) * self.n, self.n)[:, None]
         persons = np.tile(np.asarray(matches, dtype=np.int64), (len(insiders), 1)) + start
-        self._of = np.empty((self.number, self.mu), dtype=np.int64)  # who of each record's candidates carries each label
+        self._of = np.empty(
+            (self.number, self.mu), dtype=np.int64
+        )  # who of each record's candidates carries each label
         self._of[np.arange(self.number)[:, None], self.label[persons]] = persons
 
     def swap(self) -> None:

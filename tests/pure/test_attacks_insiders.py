@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +15,7 @@ from anonlib.evaluation.attacks_insiders import (
     in_classes,
     known_buckets,
     walk,
+    worst_first,
 )
 from anonlib.kernels.disjoint_matchings import random_matching
 from anonlib.kernels.rainbow_colouring import rainbow_matching
@@ -76,8 +78,6 @@ def test_walks_find_the_shares_of_small_graphs() -> None:
 
 def test_who_knows_the_buckets_is_left_with_their_names() -> None:
     """Of all renamings of the true buckets, those that give the insiders their own: by enumeration."""
-    import itertools
-
     random = np.random.default_rng(3)
     for _ in range(200):
         mu, size = int(random.integers(2, 5)), int(random.integers(1, 4))
@@ -106,3 +106,42 @@ def test_gain_counts_beyond_noise_alone() -> None:
     sampled = gain(belief, [0], 4, samples=100)
     assert (sampled.above, sampled.half, sampled.certain) == (2, 1, 1)
     assert gain(belief, [0, 1, 2, 3], 4).above == 0
+
+
+def test_the_worst_insiders_of_small_graphs() -> None:
+    """The first one chosen tells as much of the target as any, and each of the others at least as much as none: by all labellings."""
+    told = 0
+    for matches, bucket, shown, seed in small_graphs(trials(150, 60)):
+        n, mu = matches.shape
+        allowed = allowed_by_rows(matches, shown)
+        worlds = np.array(list(all_labellings(matches, allowed)))
+        often = np.tile(
+            worlds, (-(-4000 // len(worlds)), 1)
+        )  # each as often as the others, enough of them to be judged by
+        target = seed % n
+        chosen = worst_first(often, bucket, target, 2, mu if allowed.all() else None)
+
+        def belief(who: list[int], worlds=worlds, bucket=bucket, mu=mu, target=target) -> float:
+            return believed(worlds, bucket, who, mu)[target, bucket[target]]
+
+        singles = [belief([j]) for j in range(n) if j != target]
+        assert abs(belief(chosen[:1]) - max(singles)) < 1e-12
+        pairs = [belief([chosen[0], j]) for j in range(n) if j not in (target, chosen[0])]
+        assert len(chosen) == 2
+        assert abs(belief(chosen) - max(pairs)) < 1e-12
+        told += max(singles) > 1 / (mu - 1) + 1e-12
+    assert told > 5
+
+
+def test_names_of_buckets_by_the_paper_s_draw() -> None:
+    """As renamings are told by the rows: by enumeration."""
+    few = 0
+    for matches, bucket, shown, seed in small_graphs(trials(400, 200)):
+        mu = matches.shape[1]
+        allowed = allowed_by_rows(matches, shown)
+        who = [seed % len(bucket)][: seed % 3]
+        renamed = [np.array(names)[bucket] for names in itertools.permutations(range(mu))]
+        worlds = np.array([w for w in renamed if allowed[np.arange(len(w)), w].all()])
+        few += len(worlds) < len(renamed)
+        assert np.allclose(known_buckets(bucket, who, mu, allowed), believed(worlds, bucket, who, mu).max(axis=1))
+    assert few > 10
