@@ -289,6 +289,10 @@ class _Chains:
             (self.number, self.mu), dtype=np.int64
         )  # who of each record's candidates carries each label
         self._of[np.arange(self.number)[:, None], self.label[persons]] = persons
+        self._around = (
+            np.argsort(persons.ravel(), kind="stable").reshape(-1, self.mu) // self.mu
+        )  # the records around each person
+        self._place = np.empty(self.number, dtype=np.int64)
 
     def swap(self) -> None:
         """Two labels are drawn; in every walk, each component that may exchange them does so by a coin."""
@@ -296,15 +300,16 @@ class _Chains:
             return
         a = int(self._random.integers(self.mu))
         b = (a + 1 + int(self._random.integers(self.mu - 1))) % self.mu
-        left, right = self._of[:, a], self._of[:, b]
-        size = self.number
-        links = csr_matrix((np.ones(size, dtype=np.int8), (left, right)), shape=(size, size))
+        left, right = np.flatnonzero(self.label == a), np.flatnonzero(self.label == b)
+        self._place[right] = np.arange(len(left), len(left) + len(right))
+        met = self._place[self._of[self._around[left], b].ravel()]
+        stops = np.minimum(np.arange(len(left) + len(right) + 1) * self.mu, len(met))
+        links = csr_matrix((np.ones(len(met), dtype=np.int8), met, stops), shape=(len(stops) - 1, len(stops) - 1))
         components, of = connected_components(links, directed=False)
         heads = self._random.integers(0, 2, components, dtype=np.int8).astype(bool)
-        carries_a, carries_b = self.label == a, self.label == b
-        heads[of[(carries_a & ~self._allowed[:, b]) | (carries_b & ~self._allowed[:, a])]] = False
-        rows = heads[of[left]]
-        self._of[rows, a], self._of[rows, b] = right[rows], left[rows].copy()
-        flips = heads[of]
-        self.label[carries_a & flips] = b
-        self.label[carries_b & flips] = a
+        heads[of[: len(left)][~self._allowed[left, b]]] = False
+        heads[of[len(left) :][~self._allowed[right, a]]] = False
+        left, right = left[heads[of[: len(left)]]], right[heads[of[len(left) :]]]
+        rows = self._around[left].ravel()
+        self._of[rows, a], self._of[rows, b] = self._of[rows, b], self._of[rows, a]
+        self.label[left], self.label[right] = b, a
