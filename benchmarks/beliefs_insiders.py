@@ -9,7 +9,8 @@ k persons of one partition, who know their own values and who matches whom, look
     classes           of l records with l values
 
 k persons at random: how many others are on average believed beyond 1/(l - k), beyond a half, and certain (in brackets the most in any
-try). Chosen: for targets at random, the one person of the partition who tells most of the target: the share of targets then so believed.
+try); of the certain, how many are so by elimination alone, which bounds them from below as walks do from above. Chosen: for targets at
+random, the one person of the partition who tells most of the target: the share of targets then so believed.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from anonlib.evaluation.attacks_insiders import (
     in_classes,
     known_buckets,
     labellings,
+    proven,
     walk,
     worst_first,
 )
@@ -97,6 +99,19 @@ def at_random(pools: list[Pool], draw: str, k: int, given: argparse.Namespace) -
     return found
 
 
+def sure(pools: list[Pool], draw: str, k: int, given: argparse.Namespace) -> list[int]:
+    """How many others of each try at random are proven certain, by elimination alone: a bound of "certain" from below."""
+    found = []
+    for number, pool in enumerate(pools):
+        n = len(pool.bucket)
+        random = np.random.default_rng([k, number])
+        for _ in range(max(2, given.sets // len(pools))):
+            who = random.choice(n, k, replace=False).tolist()
+            left = proven(pool.matches, pool.bucket, pool.allowed[draw], who).sum(axis=1) == 1
+            found.append(int(left.sum()) - k)
+    return found
+
+
 def chosen(pools: list[Pool], draw: str, k: int, given: argparse.Namespace, drawn: list[np.ndarray]) -> np.ndarray:
     """(T,) beliefs in the true bucket of targets, of the insiders chosen for them. drawn : (S, n) labellings of each pool to choose by."""
     found = []
@@ -140,6 +155,9 @@ def lines(given: argparse.Namespace) -> Iterator[str]:
                     started = time.perf_counter()
                     random = at_random(pools, draw, k, given)
                     line = f"{n:6,} l = {l:2} k = {k} {draw:15}  {told(random)}"
+                    if draw in ("paper", "rainbow"):
+                        least = sure(pools, draw, k, given)
+                        line += f"   proven {np.mean(least):6.1f} ({max(least):4})"
                     if k == 1 or (k and draw == "classes"):
                         beliefs = chosen(pools, draw, k, given, drawn)
                         over = [1 / (l - k) if k < l else 1.0, 0.5]

@@ -7,13 +7,15 @@ on a release: `python -m benchmarks.beliefs --insiders`.
 A *labelling* says the bucket of every person of a pool so that the candidates of every record are of different buckets. A row shows the
 bucket of its colour, so a labelling says whose row is whose: it is a world that the adversary must count with, and all are alike likely
 (given who matches whom, and no more). An insider's value says their bucket. So beliefs are shares of the labellings that give the
-insiders their own buckets; three ways to count them, from exact to large:
+insiders their own buckets; ways to count them, from exact to large:
 
     known_buckets    he also knows who shares a bucket with whom (he ran the code): only the names of the buckets are left, exactly
     all_labellings   every labelling, one by one: exact, for a few dozen persons
     walk             a random walk over labellings by Kempe swaps that leave the insiders alone (exchange two labels in one connected
                      component of the persons who carry them): every labelling that it reaches is alike likely. Those it does not reach
                      are not counted, so beliefs may come out too large, never too certain by noise alone.
+
+    proven           what two rules of elimination leave, repeated: a bound from the other side, as who is left one bucket is certain
 
 Pure. Draws are numpy's, seeded.
 """
@@ -130,6 +132,29 @@ def allowed_by_rows(matches: Ints, shown: Ints) -> Flags:
     around = np.zeros((n, mu), dtype=np.int64)
     np.add.at(around, (matches.ravel(), np.repeat(shown, mu)), 1)
     return np.asarray(around == 1)
+
+
+def proven(matches: Ints, bucket: Ints, allowed: Flags, insiders: Sequence[int]) -> Flags:
+    """(n, mu) the buckets that are left to each person; never fewer than the labellings leave.
+
+    Who is left one bucket takes it from everybody in the same records; a bucket for which a record has one candidate left is that one's.
+    O(n mu^2) a round, until nothing changes.
+    """
+    mu = matches.shape[1]
+    may = allowed.copy()
+    may[list(insiders)] = np.eye(mu, dtype=bool)[bucket[list(insiders)]]
+    before = -1
+    while before != (before := int(may.sum())):
+        held = may[matches]  # (records, candidates, buckets)
+        lone, of = np.nonzero(held.sum(axis=1) == 1)
+        may[matches[lone, held[lone, :, of].argmax(axis=1)]] &= np.eye(mu, dtype=bool)[of]
+        held = may[matches]
+        settled = held.sum(axis=2) == 1
+        taken = (held & settled[:, :, None]).any(axis=1)  # (records, buckets)
+        strike = np.zeros_like(may)
+        np.logical_or.at(strike, matches, taken[:, None, :] & ~settled[:, :, None])
+        may &= ~strike
+    return may
 
 
 def all_labellings(matches: Ints, allowed: Flags) -> Iterator[tuple[int, ...]]:
