@@ -112,7 +112,7 @@ def matches(column: str, l: int | None, beta: Fraction | None, leaking: Sequence
         )
     for name in leaking:
         said += f" This does not hold against an adversary who knows {LEAKING[name]} ({name})."
-    return said
+    return f"{said} Nothing is promised against someone who knows other persons' values of {column}."
 
 
 def rings(column: str, l: int) -> str:  # noqa: E741  (the field's name)

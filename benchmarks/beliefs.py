@@ -2,6 +2,8 @@
 
     python -m benchmarks.beliefs                          census occupations, 2,000, 5,000 and 20,000 records
     python -m benchmarks.beliefs --records 2000 --ls 4    one setting
+    python -m benchmarks.beliefs --insiders               what k = 1, 2, 5 persons learn of the others, 2,000 and 5,000 records
+    python -m benchmarks.beliefs --rows-alone             what rows and quasi-identifiers tell without the graph
 
 By the paper's draw a value that is shown twice among the records that may be a person's is struck out; what is left is believed alike.
 Under beta nothing is struck out, and the share of a value among these records is compared with its bound. Prints persons above the bound,
@@ -29,7 +31,7 @@ from anonlib.keyed import Stream
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.match_buckets import MatchBuckets
 from anonlib.solvers.match_partitions import Bucketing
-from benchmarks import machine
+from benchmarks import beliefs_insiders, beliefs_rows, machine
 from benchmarks.baselines import KEY, Table, census
 from benchmarks.heterogeneous import partitions
 
@@ -123,13 +125,23 @@ def lines(given: argparse.Namespace) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default=os.environ.get("ANONLIB_DATA", "../shared/data"))
-    parser.add_argument("--records", type=int, nargs="*", default=[2_000, 5_000, 20_000])
+    parser.add_argument("--records", type=int, nargs="*")
     parser.add_argument("--ls", type=int, nargs="*", default=[4, 5, 6, 10])
     parser.add_argument("--betas", type=int, nargs="*", default=[1, 3, 5])
     parser.add_argument("--size", type=int, default=1_000)
+    parser.add_argument("--insiders", action="store_true")
+    parser.add_argument("--samples", type=int, default=400, help="labellings for each set of insiders")
+    parser.add_argument("--sets", type=int, default=20, help="sets of insiders at random, over all partitions")
+    parser.add_argument(
+        "--targets", type=int, default=20, help="persons for whom insiders are chosen, over all partitions"
+    )
+    parser.add_argument("--rows-alone", action="store_true")
+    parser.add_argument("--pairs", type=int, default=40_000_000, help="pairs of person and box to keep for regularity")
     given = parser.parse_args()
+    given.records = given.records or ([2_000, 5_000] if given.insiders else [2_000, 5_000, 20_000])
     print(machine.facts())
-    for line in lines(given):
+    asked = beliefs_insiders.lines if given.insiders else beliefs_rows.lines if given.rows_alone else lines
+    for line in asked(given):
         print(line, flush=True)
 
 

@@ -122,7 +122,7 @@ REGISTRY: tuple[Entry, ...] = (
         (),
         "",
         "none promised: the promise is kept against those who know nobody's value",
-        {MATCHED: "not played on a release: it needs the graph, which is not published"}
+        {MATCHED: "not played on a release: the graph is not published; `python -m benchmarks.beliefs --insiders`"}
         | dict.fromkeys((BUCKETIZED, CLASSES, PERTURBED), "played as corruption"),
     ),
     Entry(

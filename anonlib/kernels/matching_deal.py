@@ -1,6 +1,10 @@
 """Which record goes to which bucket: any of the wanted number of each sensitive value, drawn by the stream.
 
 Source: heterogeneous generalization, Algorithms 1 and 3, whose buckets take "a random subset". Quasi-identifiers play no part.
+
+The order of the buckets is drawn too. Rounds match bucket b to bucket b + r, so whoever runs the code on the records of a known graph can
+tell the buckets that follow each other; in a known order their names are then the mu rotations, of which one insider leaves one. In a
+drawn order all mu! ways to name them are alike likely, and an insider names one bucket.
 """
 
 from __future__ import annotations
@@ -52,7 +56,8 @@ def deal(sensitive: Int64Array, buckets: MatchBuckets, stream: Stream) -> Deal:
     where = np.concatenate([np.repeat(bucket, records), buckets.bucket[made_up]])
     dummy = np.arange(len(source)) >= len(place)
     mixed = stream.permutation(len(source))
-    order = mixed[np.argsort(where[mixed], kind="stable")]
+    turn = stream.permutation(buckets.mu)  # the place of each bucket
+    order = mixed[np.argsort(turn[where[mixed]], kind="stable")]
     return Deal(buckets.mu, buckets.size, source[order], codes[order], dummy[order])
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 import numpy as np
 
 
-def beliefs(matches: np.ndarray, shown: np.ndarray) -> list[dict[int, Fraction]]:
+def beliefs(
+    matches: np.ndarray, shown: np.ndarray, known: Mapping[int, int] | None = None
+) -> list[dict[int, Fraction]]:
     """For each person {label: belief}: the share of the assignments that give the person a record which shows that label.
 
     matches : (N, mu) the persons that each record may be of; shown : (N,) the bucket of the value that each record shows
+    known   : {person: bucket}, what insiders know of themselves
 
     An assignment gives every record to one of its candidates and every person one record; a person is then of the bucket that the record
     shows. It is consistent if the candidates of every record are of different buckets, as the method makes them.
@@ -30,6 +34,8 @@ def beliefs(matches: np.ndarray, shown: np.ndarray) -> list[dict[int, Fraction]]
 
     def go(person: int) -> None:
         if person == n:
+            if any(bucket[i] != b for i, b in (known or {}).items()):
+                return
             for i in range(n):
                 found[i][bucket[i]] += 1
             return

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chi2
 
 from anonlib.kernels.disjoint_matchings import random_matching
 from anonlib.kernels.matching_deal import deal, into_pools
@@ -151,3 +152,14 @@ def test_eligibility_is_exact() -> None:
     """6 and 5 records at l = 2: with a made-up record both would be half, and whoever knows the counts believes 6/11."""
     assert LDiversity(2).eligible(np.array([[6, 5], [5, 5], [0, 0]])).tolist() == [False, True, False]
     assert l_pools(np.array([6, 5]), 2) is None
+
+
+def test_the_order_of_buckets_is_drawn() -> None:
+    """Whoever runs the code tells which bucket follows which; all mu! ways to name them are then alike likely. Chi-square over 1,200 keys,
+    false alarm 1e-6."""
+    pool = l_pools(np.array([2, 2, 2]), 3)[0]
+    sensitive = np.repeat(np.arange(3), 2)
+    orders = [tuple(deal(sensitive, pool, Stream(KEY, "test", k)).sensitive[::2].tolist()) for k in range(1200)]
+    found, often = np.unique(orders, axis=0, return_counts=True)
+    assert len(found) == 6
+    assert ((often - 200) ** 2 / 200).sum() < chi2.isf(1e-6, 5)
