@@ -106,9 +106,7 @@ def _misread(text: str) -> str | None:
             for line in text.split("\n")
             if re.search(r"but got|Fail to recognize|timezone: |Illegal file|Charset", line)
         ]
-        return (
-            f"one of input.options has a value that Spark does not know: {lines[0] if lines else text.splitlines()[0]}"
-        )
+        return f"one of input.options has a value that Spark does not know: {_plainly(lines[0] if lines else text)}"
     if _NEW_PARSER.search(text):
         return (
             "a date or time is not written as dateFormat or timestampFormat says, and older versions of Spark read it otherwise; mend it, "
@@ -118,7 +116,13 @@ def _misread(text: str) -> str | None:
 
 
 def _first_line(error: Exception) -> str:
-    return re.sub(r"\s*SQLSTATE: \w+", "", str(error).strip().split("\n")[0])
+    return _plainly(str(error))
+
+
+def _plainly(text: str) -> str:
+    """Its first line, without a code and without the name of a Java class."""
+    line = re.sub(r"\s*SQLSTATE: \w+", "", text.strip().split("\n")[0])
+    return re.sub(r"^[:\s]*(?:[\w$]+\.)+[\w$]*(?:Exception|Error): ", "", line)
 
 
 def _cause(error: Exception) -> str:

@@ -192,7 +192,8 @@ def _count(table: TextTable) -> Unreadable:
 
 
 def _with_cells(table: TextTable) -> DataFrame:
-    """With the cells of each record that Spark found fault with, each as text. A JSON over several lines has no text of one record."""
+    """With the cells of each record that Spark found fault with, each as text. Of a JSON of many lines no record has
+    text of its own."""
     names = [*[field.name for field in table.fields], BROKEN]
     if _of_many_lines(table):
         none = ", ".join(f"{quoted(name)}: STRING" for name in names)

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from anonlib.engine.valid_text import is_valid
 from anonlib.spec.reader_options import is_on, option
 from anonlib.spec.release import Input
+from anonlib.sql import quoted
 
 FILE = "_anonlib_file"
 
@@ -60,6 +61,7 @@ def counted(
             F.count_if(flawed).alias("records"),
             example.alias("example"),
             *[F.count_if(flaw).alias(f"flaw_{i}") for i, flaw in enumerate(flaws)],
+            *[F.count(quoted(name)).alias(f"asked_{i}") for i, name in enumerate(names)],  # Spark looks at no other
         )
         .first()
     )
@@ -85,20 +87,25 @@ def sentence(spark: SparkSession, given: Input, found: Unreadable) -> str:
     for name, number in found.undecodable.items():
         said.append(f"{number:,} cell(s) of {name!r} with bytes that are no text in {encoding}")
         mends.append("encoding, e.g. iso-8859-1")
-    if found.lengths:
-        csv = given.format == "csv"
-        what = "with too few or too many cells" if csv else "that cannot be read as an object"
-        said.append(f"{found.lengths:,} record(s) {what}")
-        mends.append("sep, quote, escape or multiLine" if csv else "multiLine")
+    if found.lengths and given.format == "csv":
+        said.append(f"{found.lengths:,} record(s) with too few or too many cells")
+        mends.append("sep, quote, escape or multiLine")
+    elif found.lengths and is_on(given.options, "multiLine"):
+        said.append(
+            f"something that cannot be read as the schema, among the {found.lengths:,} record(s) of its file(s)"
+        )
+    elif found.lengths:
+        said.append(f"{found.lengths:,} record(s) that cannot be read as an object")
+        mends.append("multiLine")
     where = ""
     if found.example is not None:
         line = _line(spark, given, found.example)
         where = f" (for one, {f'line {line:,} of ' if line else ''}{found.example.file})"
-    how = "; ".join(dict.fromkeys(mends))
+    how = f", give input.options what it needs ({'; '.join(dict.fromkeys(mends))})" if mends else ""
     return (
-        f"input.path {given.path!r} has {'; '.join(said)}{where}. Mend the file, give input.options what it needs ({how}), or read the "
-        "column as STRING in input.schema; or allow it: input.unreadable: missing reads such cells as missing values, drop leaves their "
-        "records out, and the manifest says how many"
+        f"input.path {given.path!r} has {'; '.join(said)}{where}. Mend the file{how}, or read the column as STRING in input.schema; or "
+        "allow it: input.unreadable: missing reads such cells as missing values, drop leaves their records out, and the manifest says how "
+        "many"
     )
 
 

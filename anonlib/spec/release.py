@@ -18,7 +18,7 @@ from anonlib.spec.method import Method
 from anonlib.spec.methods import read_method
 from anonlib.spec.part import Fault, Faults, Flag, Part, Text, did_you_mean, fault, listed, read_text, shown
 from anonlib.spec.places import nested, overlap
-from anonlib.spec.reader_options import option_faults
+from anonlib.spec.reader_options import is_on, option_faults
 
 ColumnType = Literal["numeric", "categorical"]
 Handling = Literal["keep", "drop", "error"]
@@ -78,6 +78,13 @@ class Input(Part):
                 for name in self.options
                 if name.lower() == "mode"
             ]
+            if self.format == "json" and is_on(self.options, "multiLine"):
+                faults.append(
+                    (
+                        "unreadable",
+                        "a JSON of many lines is read whole, and its records are not told apart; write one to a line",
+                    )
+                )
         if faults:
             raise Faults(*faults)
         return self

@@ -37,18 +37,13 @@ def explain(door, *files: list[str], columns=COLUMNS, **source):
 def publish(door, *files: list[str], **source):
     columns = {"quasi_identifiers": ["name", {"name": "age", "type": "numeric"}], "sensitive": "illness"}
     method = {"anatomy": {"l": 2}}
-    return door.run(text_files(door, *files, schema=SCHEMA, **source), columns=columns, method=method)
+    return door.run(text_files(door, *files, **({"schema": SCHEMA} | source)), columns=columns, method=method)
 
 
 def refused(outcome, *words):
     outcome.refused(2, *words)
     assert "Person" not in outcome.err  # nobody's cell is shown
     return outcome
-
-
-def test_a_schema_in_another_order_than_the_header(door):
-    wrong = explain(door, [HEADER, *ROWS], schema="illness STRING, age INT, name STRING")
-    refused(wrong, "part-0.csv", "'illness'", "another name")
 
 
 def test_files_in_another_order(door):
@@ -100,27 +95,73 @@ def test_without_a_header_a_schema_is_by_position(door):
 # --- cells that cannot be read, published -----------------------------------------------------------------------------------------
 
 FLAWED = [HEADER, *ROWS, "Person x,thirty,flu", "Person y,30", "Person z,30,flu,more", "Personé,30,flu"]
-BAD = {
-    "a cell of another type": ([FLAWED[13]], ("1 cell(s) of 'age'", "(int)", "line 14 of file:", "nullValue")),
-    "a short record": ([FLAWED[14]], ("1 record(s) with too few", "line 14 of file:", "quote")),
-    "a long record": ([FLAWED[15]], ("1 record(s) with too few", "line 14 of file:", "sep")),
+BACKWARDS = ["illness,age,name", *(",".join(reversed(row.split(","))) for row in ROWS)]
+KINDS = {
+    "a schema in another order": (
+        [HEADER, *ROWS],
+        {"schema": "illness STRING, age INT, name STRING"},
+        ("another name",),
+    ),
+    "files in another order": (BACKWARDS, {}, ("part-1.csv", "'name'", "another name")),
+    "a cell of another type": (
+        [HEADER, FLAWED[13]],
+        {},
+        ("1 cell(s) of 'age'", "(int)", "line 2 of file:", "nullValue"),
+    ),
+    "a short record": (
+        [HEADER, FLAWED[14]],
+        {},
+        ("1 record(s) with too few", "line 2 of file:", "part-1.csv", "quote"),
+    ),
+    "a long record": ([HEADER, FLAWED[15]], {}, ("1 record(s) with too few", "line 2 of file:", "part-1.csv", "sep")),
     "bytes that are no text": (
-        [FLAWED[16]],
-        ("1 cell(s) of 'name'", "no text in UTF-8", "line 14 of file:", "encoding"),
+        [HEADER, FLAWED[16]],
+        {},
+        ("1 cell(s) of 'name'", "UTF-8", "line 2 of file:", "encoding"),
     ),
     "all of them": (
-        FLAWED[13:],
+        [HEADER, *FLAWED[13:]],
+        {},
         ("1 cell(s) of 'age'", "2 record(s)", "1 cell(s) of 'name' with bytes", "input.unreadable: missing"),
     ),
+    "an option that does not exist": (
+        [HEADER, *ROWS],
+        {"headr": True},
+        ("input.options.headr", "did you mean header?"),
+    ),
+    "an option with another value": (
+        [HEADER, *ROWS],
+        {"header": "yes"},
+        ("input.options.header", "neither true nor false"),
+    ),
+    "records left out in silence": (
+        FLAWED,
+        {"header": True, "mode": "DROPMALFORMED"},
+        ("input.options.mode", "two scans need not leave out the same", "input.unreadable: drop"),
+    ),
+    "cells lost in silence": (FLAWED, {"header": True, "mode": "PERMISSIVE"}, ("input.options.mode", "in silence")),
+    "files left out in silence": ([HEADER, *ROWS], {"ignoreCorruptFiles": True}, ("ignoreCorruptFiles", "in silence")),
 }
 
 
 @pytest.mark.every_spark
-@pytest.mark.parametrize("kind", BAD)
-def test_what_cannot_be_read_is_refused(door, kind):
-    """In columns that the solver's statistics never look at too: the pass that would publish them does."""
-    lines, words = BAD[kind]
-    refused(publish(door, [HEADER, *ROWS], [HEADER, *ROWS, *lines], encoding="latin-1"), "part-1.csv", *words)
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_read_is_what_was_meant(door, kind):
+    """Also in columns that the solver's statistics never look at: the pass that would publish them does."""
+    lines, source, words = KINDS[kind]
+    refused(publish(door, [HEADER, *ROWS], lines, encoding="latin-1", **source), *words)
+
+
+def test_a_session_that_leaves_out_files(door):
+    setting = "spark.sql.files.ignoreCorruptFiles"
+    source = text_files(door, [HEADER, *ROWS], schema=SCHEMA)
+    (door.home / "text" / "part-1.csv.gz").write_bytes(b"no archive")
+    door.spark.conf.set(setting, True)
+    try:
+        door.run(source, columns=COLUMNS, method={"anatomy": {"l": 2}}).refused(2, "part-1.csv.gz", "cannot be read")
+        assert door.spark.conf.get(setting) == "true"
+    finally:
+        door.spark.conf.unset(setting)
 
 
 def test_or_read_as_missing_and_counted(door):

@@ -172,6 +172,8 @@ def test_a_json_as_it_was_planted(spark, table):
     said = refusal(spark, given.model_copy(update={"unreadable": "error"}))
     assert "2 record(s) that cannot be read as an object" in said
 
+    many = table([b"[" + lines[0] + b",\n" + lines[3] + b"]"], header=None, format="json", multiLine="true")
+    assert "something that cannot be read as the schema, among the 2 record(s)" in refusal(spark, many)
     # types that nobody stated are those of the records that can be read
     assert "1 record(s)" in refusal(spark, table(lines[:3] + lines[5:6], header=None, format="json", schema=None))
 
@@ -200,3 +202,17 @@ def test_columns_that_come_from_folders(spark, tmp_path):
 def test_a_record_beyond_the_readers_bounds_is_not_repeated(spark, table):
     given = table([b"Secret,00001,30,,flu"], maxCharsPerColumn="5")
     assert "maxCharsPerColumn" in refusal(spark, given)
+
+
+@pytest.mark.parametrize("name", ["encoding", "dateFormat", "timeZone", "pathGlobFilter"])
+def test_a_value_that_an_option_cannot_have(spark, table, name):
+    """Found by Spark alone, and told as a fault of the spec."""
+    value = {"encoding": "utf-88", "dateFormat": "dd.MM.YYYY", "timeZone": "Mars", "pathGlobFilter": "["}[name]
+    given = table([record(1)], **{name: value})
+    assert "one of input.options has a value that Spark does not know: " in refusal(spark, given)
+
+
+def test_a_date_is_a_whole_one(spark, table):
+    """Left to itself, Spark reads all of these as 1 January 2020."""
+    lines = [b"2020", b"2020-01", b"2020-1-1", b"2020-01-01 or so", b"2020-01-01T", b"2020-01-01"]
+    assert "5 cell(s) of 'a'" in refusal(spark, table(lines, header="a", schema="a DATE"), ["a"])

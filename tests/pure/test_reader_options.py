@@ -92,6 +92,10 @@ def test_text_is_read_strictly_whatever_is_given():
             {"path": "data/x", "format": "parquet", "unreadable": "drop"},
             ("input.unreadable", "parquet has no cells of text"),
         ),
+        (
+            {"path": "x", "format": "json", "unreadable": "drop", "options": {"multiline": "True"}},
+            ("input.unreadable", "one to a line"),
+        ),
         ({"table": "a.b", "unreadable": "drop"}, ("input.unreadable", "catalog table")),
         (
             {"path": "x", "format": "csv", "unreadable": "drop", "options": {"Mode": "FAILFAST"}},
