@@ -24,7 +24,7 @@ from rich.markup import escape as _escape
 from rich.table import Table
 
 from anonlib import workflow
-from anonlib.engine import tables
+from anonlib.engine import reading
 from anonlib.engine.session import SparkSession, session
 from anonlib.errors import AnonlibError, AuditRefused, SpecError
 from anonlib.evaluation.evaluation import Evaluation
@@ -61,6 +61,12 @@ Original = Annotated[
     str | None, typer.Option(help="The table the release was made from: a path, or a table name with --format table.")
 ]
 Format = Annotated[str, typer.Option(help="Format of the original: parquet, csv, json, orc, delta, or table.")]
+SpecOfInput = Annotated[
+    Path | None,
+    typer.Option(
+        "--spec", help="A release spec whose input says how the original is read, --format too, and where it lies."
+    ),
+]
 
 
 @app.command()
@@ -107,6 +113,7 @@ def audit(
     path: ReleasePath,
     original: Original = None,
     format: Format = "parquet",
+    spec: SpecOfInput = None,
     as_json: Json = False,
     master: Master = None,
     remote: Remote = None,
@@ -116,7 +123,8 @@ def audit(
         spark = _session(master, remote, say)
         release = open_release(spark, path)
         say("auditing")
-        verdict = workflow.audit(release, None if original is None else _table(spark, original, format))
+        with _original(spark, original, format, spec) as table:
+            verdict = workflow.audit(release, table)
     if as_json:
         _print_json({"release": path, "passed": verdict.passed, "checks": [asdict(check) for check in verdict.checks]})
     else:
@@ -149,8 +157,9 @@ def query(
 @app.command()
 def evaluate(
     path: ReleasePath,
-    original: Annotated[str, typer.Option(help="The table the release was made from.")],
+    original: Original = None,
     format: Format = "parquet",
+    spec: SpecOfInput = None,
     queries: Annotated[int | None, typer.Option(help="How many count queries; 5,000, or 10,000 on boxes.")] = None,
     selectivity: Annotated[
         float | None, typer.Option(help="Expected share of the records that a query counts; 0.01, or 0.1 on boxes.")
@@ -163,11 +172,16 @@ def evaluate(
     remote: Remote = None,
 ) -> None:
     """Measure what a release is worth: bucket sizes, and the relative error of count queries against the original table."""
+    if original is None and spec is None:
+        raise SpecError(
+            "--original: missing; name the table the release was made from, or the spec that does, with --spec CONF"
+        )
     with _progress() as say:
         spark = _session(master, remote, say)
         release = open_release(spark, path)
         say("answering count queries on the original and on the release")
-        found = workflow.evaluate(release, _table(spark, original, format), queries, selectivity, seed, attacks)
+        with _original(spark, original, format, spec) as table:
+            found = workflow.evaluate(release, table, queries, selectivity, seed, attacks)
     if save is not None:
         _save(save, found)
     if as_json:
@@ -238,8 +252,19 @@ def _session(master: str | None, remote: str | None, say: Callable[[str], None])
     return session(remote=remote, master=master)
 
 
-def _table(spark: SparkSession, name: str, format: str) -> Any:
-    return tables.read(spark, None, name) if format == "table" else tables.read(spark, name, None, format)
+@contextmanager
+def _original(spark: SparkSession, name: str | None, format: str, conf: Path | None) -> Iterator[Any]:
+    """The table a release was made from, read as the spec at `conf` reads it, if one is given; None where no table is named."""
+    if conf is None:
+        yield None if name is None else reading.read_original(spark, name, format)
+        return
+    spec = load_spec(conf)
+    if spec.input is None:
+        raise SpecError(f"--spec {conf}: it has no input; name the table there, or with --original and --format")
+    given = spec.input if name is None else spec.input.model_copy(update={"path": name, "table": None})
+    used = [name for role, name in spec.columns.roles() if role != "identifiers"]
+    with reading.told(spark, given, used):
+        yield reading.read(spark, given, used)
 
 
 class _progress:  # noqa: N801  (reads as a verb)

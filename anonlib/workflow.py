@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -12,7 +14,7 @@ from anonlib.audit.bucketized import audit as audit_bucketized
 from anonlib.audit.generalized import audit as audit_generalized
 from anonlib.audit.perturbed import audit as audit_perturbed
 from anonlib.audit.verdict import Check, Verdict
-from anonlib.engine import tables
+from anonlib.engine import reading, tables
 from anonlib.engine.failures import explained
 from anonlib.engine.microdata import Microdata, microdata
 from anonlib.engine.relational import DataFrame
@@ -34,6 +36,7 @@ from anonlib.release.manifest import (
     MethodPart,
     SplitsPart,
     TablePart,
+    UnreadablePart,
 )
 from anonlib.release.opened import Release
 from anonlib.spec.keys import key_tag, resolve_key, run_key
@@ -73,13 +76,14 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
     storage.begin(place)
     written = [place]
     try:
-        with run_settings(spark):
+        with run_settings(spark), _misread_told(spec, spark, frame):
             if warning := keys_on_disks(spark):
                 say(warning)
             table = _repeatable(table, spark, place, say)
             draft = RECIPES[type(spec.method)](table, spec.method, key, _stager(spark, place, spec.output.format), say)
             tag = "" if spec.random.key is None else key_tag(key)
-            manifest = _audited(_manifest(spec, spark, draft, tag), draft, table, place, say)
+            found = _unreadable(spec, spark, frame, say)
+            manifest = _audited(_manifest(spec, spark, draft, tag, found), draft, table, place, say)
             reuse.refuse(manifest, storage.manifests_beside(place) if tag else {})
             if kept is not None:
                 say(f"keeping the evidence at {kept.path}; it is as sensitive as the original")
@@ -100,7 +104,7 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
 
 def explain(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, say: Say = _silent) -> Explanation:
     """What `run` would choose, from statistics alone: no record moves, nothing is written."""
-    with run_settings(spark):
+    with run_settings(spark), _misread_told(spec, spark, frame):
         return EXPLANATIONS[type(spec.method)](_table(spec, spark, frame), spec.method, say)
 
 
@@ -151,8 +155,34 @@ def _table(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None) -> M
         given = spec.input
         if given is None:
             raise SpecError("input: missing; name the table, e.g. input: {path: data/census.parquet, format: parquet}")
-        frame = tables.read(spark, given.path, given.table, given.format, given.schema_ddl, given.options)
+        frame = reading.read(spark, given, _may_be_published(spec))
     return microdata(frame, spec.columns, spec.missing)
+
+
+def _may_be_published(spec: ReleaseSpec) -> list[str]:
+    return [name for role, name in spec.columns.roles() if role != "identifiers"]
+
+
+def _misread_told(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None) -> AbstractContextManager[None]:
+    return reading.told(spark, spec.input if frame is None else None, _may_be_published(spec))
+
+
+def _unreadable(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None, say: Say) -> UnreadablePart | None:
+    """What of the input could not be read, where the spec allows it: counted and said."""
+    if frame is not None or spec.input is None or spec.input.unreadable == "error":
+        return None
+    say("counting what cannot be read")
+    found = reading.count_unreadable(spark, spec.input, _may_be_published(spec))
+    if found.records:
+        become = {"missing": "has cells that are read as missing", "drop": "is left out"}[spec.input.unreadable]
+        say(f"note: what cannot be read of {found.records:,} record(s) {become}")
+    return UnreadablePart(
+        handling=spec.input.unreadable,
+        records=found.records,
+        lengths=found.lengths,
+        cells=dict(found.cells),
+        undecodable=dict(found.undecodable),
+    )
 
 
 def _repeatable(table: Microdata, spark: SparkSession, place: storage.Place, say: Say) -> Microdata:
@@ -190,7 +220,9 @@ def _run_key(spec: ReleaseSpec) -> bytes:
     return run_key(key, spec.method.name, spec.method.to_public_dict(), published)
 
 
-def _manifest(spec: ReleaseSpec, spark: SparkSession, draft: Draft, key_tag: str) -> Manifest:
+def _manifest(
+    spec: ReleaseSpec, spark: SparkSession, draft: Draft, key_tag: str, unreadable: UnreadablePart | None
+) -> Manifest:
     assert spec.output is not None
     format = spec.output.format
     return Manifest(
@@ -201,6 +233,7 @@ def _manifest(spec: ReleaseSpec, spark: SparkSession, draft: Draft, key_tag: str
         guarantee=draft.guarantee,
         missing=spec.missing.to_public_dict(),
         rows=draft.rows,
+        unreadable=unreadable,
         solver=draft.solver,
         utility=draft.utility,
         audit=AuditPart(mode=spec.audit, passed=None, checks=[]),
@@ -287,8 +320,26 @@ def _after_policy(original: DataFrame, manifest: Manifest) -> DataFrame:
     policy, types = manifest.missing, tables.types(original)
     roles = {column.name: column.role for part in manifest.tables.values() for column in part.columns}
     roles |= {part.name: "quasi_identifier" for part in manifest.quasi_identifiers}
+    _as_it_was_read(types, manifest)
     asked = {"quasi_identifier": policy["quasi_identifiers"], "sensitive": policy["sensitive"]}
     dropped = [
         is_missing(name, types[name]) for name, role in roles.items() if asked.get(role) == "drop" and name in types
     ]
     return original.where(" AND ".join(f"NOT {condition}" for condition in dropped)) if dropped else original
+
+
+def _as_it_was_read(types: Mapping[str, str], manifest: Manifest) -> None:
+    """Refuse an original that was read without the header, or has a column as text that the release has as a number or a date:
+    nothing would match, and the release would be accused."""
+    how = "read it as the release's input was: with --spec CONF, whose input has its schema and options"
+    if all(re.fullmatch(r"_c[0-9]+", name) for name in types):
+        raise SpecError(f"original: its columns have no names; {how}")
+    unchanged = ("quasi_identifier", "sensitive", "other")
+    published = {c.name: c.type for part in manifest.tables.values() for c in part.columns if c.role in unchanged}
+    published |= {part.name: part.type for part in manifest.quasi_identifiers}
+    for name, kind in published.items():
+        there = types.get(name, kind)
+        if there.startswith("string") and not kind.startswith("string"):
+            raise SpecError(
+                f"original: column {name!r} is read as {there}, and the release was made from {kind}; {how}"
+            )

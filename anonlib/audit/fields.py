@@ -148,6 +148,7 @@ def _faults(manifest: Manifest) -> Iterator[str]:
     )
     for part in (manifest.guarantee, *manifest.guarantee.also):
         yield from _of_guarantee(part)
+    yield from _of_unreadable(manifest)
     yield from _of_checks(manifest)
 
 
@@ -216,6 +217,22 @@ def _of_guarantee(part: GuaranteePart) -> Iterator[str]:
         for share in (value.threshold, value.achieved):
             if share is not None and not NUMBER.fullmatch(share):
                 yield f"guarantee.values: {_short(share)}"
+
+
+def _of_unreadable(manifest: Manifest) -> Iterator[str]:
+    found = manifest.unreadable
+    if found is None:
+        return
+    published = {c.name.lower() for part in manifest.tables.values() for c in part.columns}
+    published |= {part.name.lower() for part in manifest.quasi_identifiers}
+    published |= {part.sensitive.lower() for part in (manifest.guarantee, *manifest.guarantee.also)}
+    for kind, by_column in (("cells", found.cells), ("undecodable", found.undecodable)):
+        yield from (
+            f"unreadable.{kind}: no column {_short(name)}" for name in by_column if name.lower() not in published
+        )
+    numbers = (found.lengths, *found.cells.values(), *found.undecodable.values())
+    if not all(0 <= number <= found.records for number in numbers):
+        yield "unreadable: a count is below 0 or above that of the records"
 
 
 def _of_checks(manifest: Manifest) -> Iterator[str]:

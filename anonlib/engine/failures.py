@@ -11,14 +11,24 @@ from pyspark.errors import AnalysisException, PySparkException
 
 from anonlib.errors import AnonlibError, SpecError, Unsatisfiable
 
-KINDS = {kind.__name__: kind for kind in (AnonlibError, SpecError, Unsatisfiable)}
+
+class Misread(SpecError):
+    """Something of the input cannot be read as what it was said to be. The message repeats nothing of it."""
+
+
+KINDS = {kind.__name__: kind for kind in (AnonlibError, SpecError, Unsatisfiable, Misread)}
+
+
+def refusal_text(sentence: str, kind: type[AnonlibError] = AnonlibError) -> str:
+    """A sentence as it must stand in an error raised on a worker, so that `explained` finds it in Spark's report."""
+    return f"anonlib refuses ({kind.__name__}): {sentence}"
 
 
 class TaskRefusal(RuntimeError):
     """Raised inside a task. Its sentence reaches the driver within Spark's own report of the failure, and the user as a `kind`."""
 
     def __init__(self, sentence: str, kind: type[AnonlibError] = AnonlibError) -> None:
-        super().__init__(f"anonlib refuses ({kind.__name__}): {sentence}")
+        super().__init__(refusal_text(sentence, kind))
 
 
 _REFUSAL = re.compile(r"anonlib refuses \((\w+)\): ([^\n]*)")
@@ -47,7 +57,8 @@ def explained(doing: str) -> Iterator[None]:
             raise SpecError(f"{doing}: {_first_line(error)}") from error
         refusal = _REFUSAL.search(str(error))
         if refusal:
-            raise KINDS[refusal.group(1)](f"{doing}: {refusal.group(2).strip()}") from error
+            said = re.sub(r"\s*SQLSTATE: \w+", "", refusal.group(2)).strip()
+            raise KINDS[refusal.group(1)](f"{doing}: {said}") from error
         unreadable = _FILE.search(str(error)) if _READING.search(str(error)) else None
         if unreadable:
             raise SpecError(
@@ -62,7 +73,12 @@ _HEADER = re.compile(
     r"CSV header does not conform to the schema.*?Expected: ([^\n]*) but found: .*?CSV file: ([^\n]*)", re.DOTALL
 )
 _LENGTH = re.compile(r"Header length: (\d+), schema size: (\d+)\s*CSV file: ([^\n]*)")
-_MALFORMED = re.compile(r"MALFORMED_RECORD_IN_PARSING|[Mm]alformed records are detected")
+_NEW_PARSER = re.compile(r"PARSE_DATETIME_BY_NEW_PARSER|Fail to parse '")
+_TOO_LONG = re.compile(r"TextParsingException")
+_OPTION = re.compile(
+    r"INVALID_PARAMETER_VALUE\.CHARSET|DATETIME_PATTERN_RECOGNITION|INVALID_TIMEZONE|Illegal file pattern|IllegalCharsetName"
+    r"|UnsupportedCharset|INVALID_DATETIME_PATTERN"
+)
 _BAD_FILE = re.compile(r"reading file (\S+?)\.?\s")
 
 
@@ -78,18 +94,35 @@ def _misread(text: str) -> str | None:
             f"the header of {found[3].strip()} has {found[1]} columns, the schema has {found[2]}; "
             "give every column of the files in input.schema"
         )
-    if _MALFORMED.search(text):
+    if _TOO_LONG.search(text):
         named = _BAD_FILE.search(text)
         return (
-            f"{'the file ' + named[1] if named else 'a file'} has a record that cannot be read as the schema: a cell that is not of "
-            "its column's type, or too few or too many cells; mend the record, give input.options what its cells need (dateFormat, "
-            "nullValue, sep, quote, multiLine), or read the column as STRING in input.schema"
+            f"{'the file ' + named[1] if named else 'a file'} has a record or a cell longer than the reader takes; mend its quotes, or "
+            "raise maxColumns or maxCharsPerColumn in input.options"
+        )
+    if _OPTION.search(text):
+        lines = [
+            line.strip()
+            for line in text.split("\n")
+            if re.search(r"but got|Fail to recognize|timezone: |Illegal file|Charset", line)
+        ]
+        return f"one of input.options has a value that Spark does not know: {_plainly(lines[0] if lines else text)}"
+    if _NEW_PARSER.search(text):
+        return (
+            "a date or time is not written as dateFormat or timestampFormat says, and older versions of Spark read it otherwise; mend it, "
+            "or set spark.sql.legacy.timeParserPolicy to CORRECTED, and it is treated as any cell that cannot be read"
         )
     return None
 
 
 def _first_line(error: Exception) -> str:
-    return re.sub(r"\s*SQLSTATE: \w+", "", str(error).strip().split("\n")[0])
+    return _plainly(str(error))
+
+
+def _plainly(text: str) -> str:
+    """Its first line, without a code and without the name of a Java class."""
+    line = re.sub(r"\s*SQLSTATE: \w+", "", text.strip().split("\n")[0])
+    return re.sub(r"^[:\s]*(?:[\w$]+\.)+[\w$]*(?:Exception|Error): ", "", line)
 
 
 def _cause(error: Exception) -> str:

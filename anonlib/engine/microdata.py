@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from pyspark.sql import DataFrame
 
-from anonlib.engine import tables
+from anonlib.engine import tables, valid_text
 from anonlib.engine.statistics import is_missing
 from anonlib.errors import SpecError
 from anonlib.spec.release import Columns, Missing
@@ -72,7 +72,7 @@ def microdata(frame: DataFrame, columns: Columns, missing: Missing) -> Microdata
     conditions[missing.sensitive] += [(name, is_missing(name, types[name])) for name in sensitive]
     keep = " AND ".join(f"NOT {condition}" for _, condition in conditions["drop"]) or None
     return Microdata(
-        tables.project(frame, [*quasi_identifiers, *other, *sensitive]),
+        valid_text.project(frame, [*quasi_identifiers, *other, *sensitive]),
         quasi_identifiers,
         other,
         sensitive,

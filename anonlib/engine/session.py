@@ -19,6 +19,8 @@ LOCAL_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "8",
     "spark.sql.session.timeZone": "UTC",
+    # as Spark 4 does by itself: 3.5 fails at a date in another format, with the cell in its message, instead of telling it apart
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
     # what Spark writes to local disks while it works, rows of the input and the run's key in a broadcast function, is encrypted
     "spark.io.encryption.enabled": "true",
     "spark.ui.enabled": "false",
@@ -35,6 +37,9 @@ RUN_SETTINGS = {
     # 100,000 records a batch: ten times fewer hand-overs to Python than Spark's default, and a worker still needs some 100 MB
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # a session may have them on: files that cannot be read would be left out in silence, and not by every pass
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
 }
 """Set while a release is made, then put back."""
 

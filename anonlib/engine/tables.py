@@ -1,9 +1,8 @@
-"""Reading and writing tables, and the check of a table's columns against the release spec."""
+"""Writing tables, reading them back, and their columns by name and type."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 import pyspark
 from pyspark.sql import DataFrame, SparkSession
@@ -11,36 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from anonlib.engine.failures import explained
-from anonlib.spec.reader_options import strict_options
 from anonlib.sql import quoted
-
-
-def read(
-    spark: SparkSession,
-    path: str | None,
-    table: str | None,
-    format: str = "parquet",
-    schema: str | None = None,
-    options: Mapping[str, str] | None = None,
-) -> DataFrame:
-    """A path in a format Spark knows, or a catalog table. No data is read, but for a CSV or JSON without a schema, which is scanned
-    once to infer one. Raises SpecError when it is not there or not readable.
-
-    CSV and JSON are read strictly: whatever reads the frame fails (as SpecError, under `explained`) at a header that is not the schema, and
-    at a record that cannot be read as it, instead of taking columns by position and unreadable cells as null.
-    """
-    if table is not None:
-        with explained(f"input.table {table!r}"):
-            frame = spark.table(table)
-            frame.columns  # noqa: B018  (under Connect only this asks the server)
-            return frame
-    with explained(f"input.path {path!r}"):
-        reader = spark.read.format(format).options(**strict_options(format, options or {}))
-        if schema is not None:
-            reader = reader.schema(schema)
-        frame = reader.load(path)
-        frame.columns  # noqa: B018
-        return frame
 
 
 def write(frame: DataFrame, path: str, format: str, doing: str) -> None:

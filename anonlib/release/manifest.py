@@ -69,6 +69,21 @@ class RowsPart(_Part):
     fake: int = 0
 
 
+class UnreadablePart(_Part):
+    """What of a text input could not be read, in columns that may be published. Left out where such a table is refused (the default).
+
+    handling : its cells were read as missing values, or its records left out (and are not in `rows`)
+    records  : with anything unreadable; lengths : of these, with too few or too many cells
+    cells, undecodable : {column: cells that are not of its type, or have bytes that are no text}
+    """
+
+    handling: Literal["missing", "drop"]
+    records: int
+    lengths: int
+    cells: dict[str, int] = {}
+    undecodable: dict[str, int] = {}
+
+
 class SizePart(_Part):
     size: int
     number: int
@@ -178,6 +193,7 @@ class Manifest(_Part):
     splits: SplitsPart
     quasi_identifiers: list[QuasiIdentifierPart] = []
     files: dict[str, list[FilePart]] = {}
+    unreadable: UnreadablePart | None = None
 
     def to_json(self) -> str:
         """Readable JSON text."""

@@ -18,7 +18,7 @@ from anonlib.spec.method import Method
 from anonlib.spec.methods import read_method
 from anonlib.spec.part import Fault, Faults, Flag, Part, Text, did_you_mean, fault, listed, read_text, shown
 from anonlib.spec.places import nested, overlap
-from anonlib.spec.reader_options import option_faults
+from anonlib.spec.reader_options import is_on, option_faults
 
 ColumnType = Literal["numeric", "categorical"]
 Handling = Literal["keep", "drop", "error"]
@@ -46,12 +46,14 @@ class Input(Part):
     """The table to publish: a path with its format, or the name of a table in the session's catalog.
 
     `schema` (here `schema_ddl`) is DDL text, e.g. "age INT, job STRING"; `options` are the Spark reader's own, e.g. {header: true}.
+    `unreadable` is what becomes of text that cannot be read as the schema; see `anonlib.engine.reading`.
     """
 
     path: Text | None = None
     format: Literal["parquet", "csv", "json", "orc", "delta", "iceberg", "avro"] = "parquet"
     schema_ddl: Text | None = Field(default=None, alias="schema")
     options: Annotated[dict[str, str], BeforeValidator(read_options)] = Field(default_factory=dict)
+    unreadable: Literal["error", "missing", "drop"] = "error"
     table: Text | None = None
 
     @model_validator(mode="after")
@@ -68,12 +70,27 @@ class Input(Part):
                     )
                 )
         faults = [(f"options.{name}", why) for name, why in option_faults(self.format, self.options)]
+        if self.unreadable != "error" and self.format not in ("csv", "json"):
+            faults.append(("unreadable", f"{self.format} has no cells of text that may not be readable; leave it out"))
+        elif self.unreadable != "error":
+            faults += [
+                (f"options.{name}", f"it refuses what `unreadable: {self.unreadable}` allows; leave one of them out")
+                for name in self.options
+                if name.lower() == "mode"
+            ]
+            if self.format == "json" and is_on(self.options, "multiLine"):
+                faults.append(
+                    (
+                        "unreadable",
+                        "a JSON of many lines is read whole, and its records are not told apart; write one to a line",
+                    )
+                )
         if faults:
             raise Faults(*faults)
         return self
 
 
-_OF_A_PATH = {"format": "format", "schema_ddl": "schema", "options": "options"}
+_OF_A_PATH = {"format": "format", "schema_ddl": "schema", "options": "options", "unreadable": "unreadable"}
 
 
 class Output(Part):

@@ -252,6 +252,7 @@ def test_a_list_of_columns_that_says_more(kind: str) -> None:
     assert column_list(json.dumps(columns)) is None
 
 
+UNREADABLE = {"handling": "drop", "records": 2, "lengths": 1}
 LINKAGES = {
     "details": lambda f: f["solver"].update(details={"0": "HIV"}),
     "details of another method": lambda f: f["solver"].update(details={"partitions": 7}),
@@ -269,11 +270,17 @@ LINKAGES = {
     "a status": lambda f: f["solver"].update(status="0 = HIV"),
     "files of no table": lambda f: f.update(files={"HIV": []}),
     "the folder of a table": lambda f: f["tables"]["qit"].update(path="st"),
+    "a column that could not be read": lambda f: f.update(unreadable=UNREADABLE | {"cells": {"0: HIV": 1}}),
+    "a column without text": lambda f: f.update(unreadable=UNREADABLE | {"undecodable": {"0: HIV": 1}}),
+    "more cells than records": lambda f: f.update(unreadable=UNREADABLE | {"records": 1, "undecodable": {"illness": 2}}),
+    "fewer than none": lambda f: f.update(unreadable=UNREADABLE | {"lengths": -1}),
 }  # fmt: skip
 
 
 def test_the_fields_of_a_manifest() -> None:
     assert nothing_else(Manifest.model_validate(FACTS)).passed
+    counted = UNREADABLE | {"cells": {"age": 1}, "undecodable": {"illness": 2}}
+    assert nothing_else(Manifest.model_validate(FACTS | {"unreadable": counted})).passed
 
 
 @pytest.mark.parametrize("kind", LINKAGES)

@@ -6,7 +6,7 @@ import pytest
 
 from anonlib.errors import SpecError
 from anonlib.spec.load import parse_spec
-from anonlib.spec.reader_options import READER_OPTIONS, option_faults, strict_options
+from anonlib.spec.reader_options import CORRUPT_RECORD, READER_OPTIONS, option_faults, record_options, strict_options
 
 
 def spec(source, output="releases/x", **more):
@@ -27,13 +27,23 @@ def spec(source, output="releases/x", **more):
         ("csv", {"inferSchem": "true"}, ("did you mean inferSchema?",)),
         ("json", {"header": "true"}, ("input.options.header", "json reader has no such option")),
         ("parquet", {"mergeShema": "true"}, ("did you mean mergeSchema?",)),
-        ("csv", {"mode": "DROPMALFORMED"}, ("input.options.mode", "DROPMALFORMED", "in silence")),
-        ("csv", {"MODE": "permissive"}, ("input.options.MODE", "FAILFAST")),
+        (
+            "csv",
+            {"mode": "DROPMALFORMED"},
+            ("input.options.mode", "DROPMALFORMED", "in silence", "input.unreadable: drop"),
+        ),
+        ("csv", {"MODE": "permissive"}, ("input.options.MODE", "in silence", "input.unreadable")),
         ("csv", {"samplingRatio": "0.5"}, ("samplingRatio", "input.schema")),
         ("parquet", {"ignoreCorruptFiles": "true"}, ("ignoreCorruptFiles", "leaves records out")),
         ("csv", {"enforceSchema": "true"}, ("enforceSchema", "by their position")),
         ("csv", {"columnNameOfCorruptRecord": "bad"}, ("columnNameOfCorruptRecord", "whole records")),
         ("csv", {"sep": ";", "SEP": ","}, ("more than once",)),
+        ("csv", {"header": "yes"}, ("input.options.header", "'yes' is neither true nor false")),
+        ("json", {"multiLine": "1"}, ("input.options.multiLine", "neither true nor false")),
+        ("csv", {"quote": "''"}, ("input.options.quote", "more than one character")),
+        ("csv", {"maxColumns": "many"}, ("input.options.maxColumns", "whole number")),
+        ("csv", {"sep": ""}, ("input.options.sep", "empty")),
+        ("csv", {"unescapedQuoteHandling": "SKIP"}, ("unescapedQuoteHandling", "SKIP_VALUE")),
     ],
 )
 def test_an_option_that_is_refused(format, options, words):
@@ -60,11 +70,48 @@ def test_options_of_a_source_that_is_not_known_are_left_to_it():
 def test_text_is_read_strictly_whatever_is_given():
     assert strict_options("csv", {"HEADER": "true", "Mode": "FAILFAST"}) == {
         "HEADER": "true",
-        "mode": "FAILFAST",
+        "mode": "PERMISSIVE",  # what cannot be read is told apart, and refused by `anonlib.engine.reading`
+        "columnNameOfCorruptRecord": CORRUPT_RECORD,
+        "dateFormat": "yyyy-MM-dd",
         "enforceSchema": "false",
         "columnPruning": "false",
     }
+    assert strict_options("json", {"DateFormat": "dd/MM/yyyy"}).keys() == {
+        "DateFormat",
+        "mode",
+        "columnNameOfCorruptRecord",
+    }
     assert strict_options("parquet", {"mergeSchema": "true"}) == {"mergeSchema": "true"}
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ({"path": "data/x", "format": "csv", "unreadable": "mising"}, ("input.unreadable", "did you mean missing")),
+        (
+            {"path": "data/x", "format": "parquet", "unreadable": "drop"},
+            ("input.unreadable", "parquet has no cells of text"),
+        ),
+        (
+            {"path": "x", "format": "json", "unreadable": "drop", "options": {"multiline": "True"}},
+            ("input.unreadable", "one to a line"),
+        ),
+        ({"table": "a.b", "unreadable": "drop"}, ("input.unreadable", "catalog table")),
+        (
+            {"path": "x", "format": "csv", "unreadable": "drop", "options": {"Mode": "FAILFAST"}},
+            ("input.options.Mode", "refuses"),
+        ),
+    ],
+)
+def test_what_is_unreadable_is_allowed_only_where_that_means_something(source, words):
+    with pytest.raises(SpecError) as refused:
+        spec(source)
+    assert [word for word in words if word not in str(refused.value)] == []
+
+
+def test_a_record_is_parsed_again_as_it_was_parsed_within_its_file():
+    given = {"Header": "true", "encoding": "x", "sep": ";", "multiline": "true", "QUOTE": "'"}
+    assert record_options(given) == {"sep": ";", "QUOTE": "'"}
 
 
 # --- where input and output meet ------------------------------------------------------------------------------------------------
