@@ -120,7 +120,8 @@ def lines(given: argparse.Namespace) -> Iterator[str]:
             for paper in (True, False):
                 found = played(table, replace(promised, dummies=True if paper else None), given.size, paper)
                 told += (
-                    f"  {'paper' if paper else 'rainbow'}: {found.above:5,} of {found.persons:6,} above, {found.exposed} beside a dummy, worst {float(found.worst):.2f} "
+                    f"  {'paper' if paper else 'rainbow'}: {found.above:5,} of {found.persons:6,} above, "
+                    f"{found.exposed} beside a dummy, worst {float(found.worst):.2f} "
                     f"of the bound, GCP {found.lost / found.records:.4f}, {found.seconds:5.1f} s"
                 )
             yield told
