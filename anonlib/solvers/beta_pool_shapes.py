@@ -7,6 +7,7 @@ is n - mu c - mu' c' buckets of one record. By counts alone.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ WIDENS, NARROWS = 0.25, 0.18
 the nearer is the one chosen. Fitted to partitions of 1,000 to 12,000 census records, which it foretells within a tenth."""
 _EVERY, _SPACED = 4096, 512
 """Numbers of matches are tried one by one up to here, and so many beyond, in geometric steps."""
+_CELLS = 1 << 20
+"""Entries of a (numbers of matches, values) table; fewer numbers are tried where there are many values."""
 _SIZES = 64
 """Sizes of a bucket that are tried below the largest, once there are more than `_EVERY` records."""
 _RARE, _COPIES = 6, 3
@@ -39,6 +42,11 @@ def loss(mu: npt.ArrayLike, c: npt.ArrayLike) -> Floats:
 def matches_alike(lost: float, n: int) -> float:
     """The mu with which one pool of n records would lose as much."""
     return float((lost / float(loss(1, n))) ** (1 / (WIDENS + NARROWS)))
+
+
+def loss_alike(mu: float, n: int) -> float:
+    """What one pool of n records with so many matches would lose, its inverse."""
+    return float(loss(1, n) * mu ** (WIDENS + NARROWS))
 
 
 def rest(shapes: Shapes, n: int) -> Int64Array:
@@ -57,10 +65,26 @@ def shapes_of(counts: Int64Array, likeness: BetaLikeness, largest: int | None = 
     counts : (m,) int64. Up to `_EVERY` records every (mu, c) is among them; rare pools and larger tables are sampled.
     """
     n = int(counts.sum())
-    found = np.concatenate([_with_rest(n, likeness), _with_rare(counts, likeness)])
+    # at beta = 0 only pools with the shares of the whole table do (Theorem 5)
+    step = likeness.n // math.gcd(*likeness.table.tolist()) if likeness.beta == 0 else n
+    found = np.concatenate([_roomy(_every(n, step), counts, likeness), _with_rare(counts, likeness)])
     if largest is not None:
         found = found[(found[:, 1] <= largest) & (found[:, 3] <= largest)]
     return np.asarray(found[np.argsort(losses(found, n), kind="stable")])
+
+
+def _roomy(shapes: Shapes, counts: Int64Array, likeness: BetaLikeness) -> Shapes:
+    """Those without a rare pool whose rest can hold all values that the main pool may not carry once: a cheap look, O((k + m) log m)."""
+    order = np.argsort(likeness.table, kind="stable")
+    table, here = likeness.table[order], counts[order]
+    factor = float(1 + likeness.beta) / likeness.n
+    records = np.concatenate([[0], np.cumsum(here)])
+    needed = np.concatenate([[0], np.maximum.accumulate(here / (factor * table))])
+    barred = np.searchsorted(
+        table, (1 - 1e-9) / (factor * shapes[:, 0])
+    )  # values with fewer records of the whole table
+    left = rest(shapes, int(counts.sum()))
+    return np.asarray(shapes[(left >= records[barred]) & (left >= needed[barred] * (1 - 1e-9))])
 
 
 def could_hold(counts: Int64Array, likeness: BetaLikeness, shapes: Shapes) -> npt.NDArray[np.bool_]:
@@ -84,8 +108,10 @@ def matches_needed(likeness: BetaLikeness, records: int, copies: int = 1) -> int
     return -(-copies * likeness.n * factor.denominator // (factor.numerator * records))
 
 
-def _with_rest(n: int, likeness: BetaLikeness) -> Shapes:
-    mu = _numbers(n, likeness)
+@lru_cache(maxsize=8)
+def _every(n: int, step: int) -> Shapes:
+    """A main pool and the rest. Partitions are of few sizes, so it is kept."""
+    mu = _numbers(n, step)
     sizes = np.minimum(n // mu, n if n <= _EVERY else _SIZES)
     first = np.cumsum(sizes) - sizes
     below = np.arange(int(sizes.sum())) - np.repeat(first, sizes)
@@ -94,14 +120,11 @@ def _with_rest(n: int, likeness: BetaLikeness) -> Shapes:
     return found
 
 
-def _numbers(n: int, likeness: BetaLikeness) -> Int64Array:
-    """Numbers of matches for n records, n among them."""
+def _numbers(n: int, step: int) -> Int64Array:
+    """Numbers of matches for n records, n and the first multiples of `step` among them."""
     every = np.arange(1, min(n, _EVERY) + 1)
     beyond = np.geomspace(_EVERY, n, _SPACED).astype(np.int64) if n > _EVERY else every[:0]
-    pure = every[:0]
-    if likeness.beta == 0:  # only pools with the shares of the whole table do (Theorem 5)
-        step = likeness.n // math.gcd(*likeness.table.tolist())
-        pure = np.arange(step, n + 1, step)[:_EVERY]
+    pure = np.arange(step, min(n, step * _EVERY) + 1, step)
     return np.asarray(np.unique(np.concatenate([every, beyond, pure, [n]])), dtype=np.int64)
 
 
@@ -109,12 +132,11 @@ def _with_rare(counts: Int64Array, likeness: BetaLikeness) -> Shapes:
     """The rare pool has as many matches as one of the rarest values here needs, and as few records as hold what the main pool cannot."""
     n = int(counts.sum())
     found: list[Any] = [np.zeros((0, 4), dtype=np.int64)]
+    spaced = max(32, min(_SPACED, _CELLS // len(counts)))
     for matches in _rare_matches(counts, likeness):
-        fewer = (
-            np.arange(1, matches)
-            if matches <= _SPACED
-            else np.unique(np.geomspace(1, matches - 1, _SPACED).astype(np.int64))
-        )
+        fewer = np.arange(1, matches)
+        if len(fewer) > spaced:
+            fewer = np.unique(np.geomspace(1, matches - 1, spaced).astype(np.int64))
         may = likeness.copies(matches)
         kept_out = np.where(likeness.copies(fewer) == 0, counts, 0)
         least = np.maximum((-(-kept_out // np.maximum(may, 1))).max(axis=1), -(-kept_out.sum(axis=1) // matches))

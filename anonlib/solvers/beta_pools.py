@@ -15,6 +15,7 @@ expected loss on (`beta_pool_shapes`); n buckets of one record always do for the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -24,34 +25,38 @@ from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.counts import Int64Array
 from anonlib.privacy.match_buckets import MatchBuckets, match_buckets
 from anonlib.solvers.beta_buckets import greedy, packed
-from anonlib.solvers.beta_pool_shapes import could_hold, loss, losses, matches_alike, shapes_of
+from anonlib.solvers.beta_pool_shapes import could_hold, loss, loss_alike, losses, matches_alike, shapes_of
 from anonlib.solvers.l_pools import l_pools
 
 ALGORITHM = "beta_pools"
-_PATIENT, _STEP = 32, 1.002
-"""After so many shapes that could not be packed, the next one tried has at least `_STEP` times the loss of the last."""
-_BLOCK = 1 << 18
-"""Entries of the (shapes, values) tables that are looked at in one go."""
+_PATIENT, _STEP = 32, 0.002
+"""After so many shapes that could not be packed, the next one tried loses more than the last by this share, and ever more by and by."""
+_FIRST, _BLOCK = 1 << 14, 1 << 19
+"""Entries of the (shapes, values) tables that are looked at in one go, and the most after doubling."""
 _WAYS = ("whole buckets stay", "whole buckets go", "whole buckets go, remainders too")
 
 
-def beta_pools(counts: Int64Array, likeness: BetaLikeness, largest: int | None = None) -> list[MatchBuckets] | None:
+def beta_pools(
+    counts: Int64Array, likeness: BetaLikeness, largest: int | None = None, most: float | None = None
+) -> list[MatchBuckets] | None:
     """The pools of the least loss found, largest first; None when such counts cannot keep the bound by themselves, or it was not found.
 
-    counts : (m,) int64, the values' records here, may be 0; `likeness` knows those of the whole table; `largest` : records of a bucket at
-    most. l-diversity with l = ceil(1 / ((1 + beta) phi_min)), which implies the bound (Theorem 4), is taken where its pools lose less.
+    counts  : (m,) int64, the values' records here, may be 0; `likeness` knows those of the whole table
+    largest : records of a bucket at most
+    most    : the most matches, as `alike` counts them, beyond which nothing is looked for
 
-    Cost: O(m) vectorised per shape, O(m log m + n / c) for each that is packed; tens of milliseconds for 1,000 records of 50 values.
+    l-diversity with l = ceil(1 / ((1 + beta) phi_min)), which implies the bound (Theorem 4), is taken where its pools lose less.
+    Cost: O(m) vectorised per shape, O(m log m + n / c) for each that is packed; some tenth of a second for 1,000 records of 50 values.
     """
     n = int(counts.sum())
     if not n:
         return None
-    found = _least(counts, likeness, largest)
+    found = _least(counts, likeness, largest, math.inf if most is None else most)
     l = likeness.equivalent_l  # noqa: E741  (the field's name)
     if found is None or float(loss(l, n / l)) < loss_of(found):
         by_l = [replace(pool, distinct=False) for pool in l_pools(counts, l) or []]
-        small = largest is None or all(pool.size <= largest for pool in by_l)
-        if by_l and small and (found is None or loss_of(by_l) < loss_of(found)):
+        fits = (largest is None or all(pool.size <= largest for pool in by_l)) and (most is None or alike(by_l) <= most)
+        if by_l and fits and (found is None or loss_of(by_l) < loss_of(found)):
             return by_l
     return found
 
@@ -66,14 +71,15 @@ def alike(pools: list[MatchBuckets]) -> float:
     return matches_alike(loss_of(pools), sum(pool.mu * pool.size for pool in pools))
 
 
-def _least(counts: Int64Array, likeness: BetaLikeness, largest: int | None) -> list[MatchBuckets] | None:
+def _least(counts: Int64Array, likeness: BetaLikeness, largest: int | None, most: float) -> list[MatchBuckets] | None:
     n = int(counts.sum())
     shapes = shapes_of(counts, likeness, largest)
     lost = losses(shapes, n)
-    block = max(16, _BLOCK // len(counts))
-    failed, least = 0, 0.0
-    for start in range(0, len(shapes), block):
-        some = shapes[start : start + block]
+    shapes = shapes[: int(np.searchsorted(lost, loss_alike(most, n), side="right"))]
+    failed, least, start, stop = 0, 0.0, 0, 0
+    while stop < len(shapes):
+        start, stop = stop, stop + max(16, min(_BLOCK, _FIRST + stop * len(counts)) // len(counts))
+        some = shapes[start:stop]
         for k in np.flatnonzero(could_hold(counts, likeness, some)).tolist():
             if lost[start + k] < least and start + k < len(shapes) - 1:
                 continue
@@ -82,7 +88,7 @@ def _least(counts: Int64Array, likeness: BetaLikeness, largest: int | None) -> l
                 return found
             failed += 1
             if failed > _PATIENT:
-                least = float(lost[start + k]) * _STEP
+                least = float(lost[start + k]) * (1 + _STEP * (failed // _PATIENT))
     return None
 
 
@@ -91,7 +97,8 @@ def taken_apart(
 ) -> list[MatchBuckets] | None:
     """Pools of this shape, largest first, or None where none of the ways tried comes out even within the bound."""
     left = int(counts.sum()) - mu * c - rare_mu * rare_c
-    main_holds, rare_holds = c * likeness.copies(mu), rare_c * likeness.copies(rare_mu)
+    may, rare_may = likeness.copies(mu), likeness.copies(rare_mu)
+    main_holds, rare_holds = c * may, rare_c * rare_may
     for way in _WAYS:
         stay = counts
         pools: list[MatchBuckets] = []
@@ -106,11 +113,11 @@ def taken_apart(
             if rare is None:
                 continue
             stay = stay - rare
-            filled = _filled(rare, likeness, rare_mu, rare_c)
+            filled = _filled(rare, likeness, rare_may, rare_c)
             if filled is None:
                 continue
             pools.append(filled)
-        main = _filled(stay, likeness, mu, c)
+        main = _filled(stay, likeness, may, c)
         if main is not None:
             return sorted([main, *pools], key=lambda pool: -pool.mu * pool.size)
     return None
@@ -145,9 +152,8 @@ def set_aside(
     return gone
 
 
-def _filled(counts: Int64Array, likeness: BetaLikeness, mu: int, c: int) -> MatchBuckets | None:
-    """mu full buckets of these mu c records within the bound, unsplit remainders first, else as Algorithm 3 pours."""
-    may = likeness.copies(mu)
+def _filled(counts: Int64Array, likeness: BetaLikeness, may: Int64Array, c: int) -> MatchBuckets | None:
+    """Full buckets of c of all these records, value i in may[i] of them at most; unsplit remainders first, else as Algorithm 3 pours."""
     if (counts > c * may).any():
         return None
     packings: list[Callable[[], MatchBuckets | None]] = [lambda: packed(counts, likeness, c), lambda: greedy(counts, c)]

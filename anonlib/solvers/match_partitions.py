@@ -79,8 +79,7 @@ class Bucketing:
             assert self.l is not None
             return bool(LDiversity(self.l).eligible(counts[None, :])[0])
         if self.dummies is None:
-            found = beta_pools(counts, self.likeness, MAX_BUCKET)
-            return found is not None and alike(found) <= fewest * float(WIDEST)
+            return beta_pools(counts, self.likeness, MAX_BUCKET, fewest * float(WIDEST)) is not None
         n, most = int(counts.sum()), int(fewest * WIDEST)
         if self.likeness.equivalent_l <= most and by_l_diversity(counts, self.likeness, self.dummies) is not None:
             return True

@@ -13,7 +13,7 @@ from anonlib.keyed import Stream
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.match_buckets import MatchBuckets
 from anonlib.solvers.beta_pool_shapes import could_hold, loss, losses, matches_alike, matches_needed, shapes_of
-from anonlib.solvers.beta_pools import _STEP, alike, beta_pools, loss_of, set_aside, taken_apart
+from anonlib.solvers.beta_pools import alike, beta_pools, loss_of, set_aside, taken_apart
 from anonlib.solvers.match_partitions import Bucketing
 from tests.oracles.beta_shapes import least
 from tests.pure.test_matching import KEY
@@ -57,7 +57,7 @@ def test_every_record_is_in_one_pool_and_every_pool_keeps_the_bound(
 
 @settings(max_examples=trials(1000, 60), deadline=None)
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=6), BETAS)
-def test_no_shape_that_can_be_packed_loses_less(table: list[int], beta: Fraction) -> None:
+def test_no_shape_that_can_be_packed_loses_a_hundredth_less(table: list[int], beta: Fraction) -> None:
     whole = np.array(table, dtype=np.int64)
     likeness, n = BetaLikeness(beta, whole), sum(table)
     shapes = shapes_of(whole, likeness)
@@ -66,7 +66,7 @@ def test_no_shape_that_can_be_packed_loses_less(table: list[int], beta: Fraction
     ]
     found = beta_pools(whole, likeness)
     assert found is not None
-    assert loss_of(found) <= min(losses(np.array(packed), n)) * _STEP
+    assert loss_of(found) <= min(losses(np.array(packed), n)) * 1.01
 
 
 def test_tiny_tables_lose_what_they_must() -> None:
