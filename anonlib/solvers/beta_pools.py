@@ -33,7 +33,7 @@ _PATIENT, _STEP = 32, 0.002
 """After so many shapes that could not be packed, the next one tried loses more than the last by this share, and ever more by and by."""
 _FIRST, _BLOCK = 1 << 14, 1 << 19
 """Entries of the (shapes, values) tables that are looked at in one go, and the most after doubling."""
-_WAYS = ("whole buckets stay", "whole buckets go", "whole buckets go, remainders too")
+_WAYS = ("whole buckets stay", "whole buckets go", "whole buckets go, remainders too", "remainders go, and part of one")
 
 
 def beta_pools(
@@ -55,9 +55,10 @@ def beta_pools(
     l = likeness.equivalent_l  # noqa: E741  (the field's name)
     if found is None or float(loss(l, n / l)) < loss_of(found):
         by_l = [replace(pool, distinct=False) for pool in l_pools(counts, l) or []]
-        fits = (largest is None or all(pool.size <= largest for pool in by_l)) and (most is None or alike(by_l) <= most)
-        if by_l and fits and (found is None or loss_of(by_l) < loss_of(found)):
-            return by_l
+        if by_l and (found is None or loss_of(by_l) < loss_of(found)):
+            small = largest is None or all(pool.size <= largest for pool in by_l)
+            if small and (most is None or alike(by_l) <= most):
+                return by_l
     return found
 
 
@@ -139,11 +140,12 @@ def set_aside(
         return None
     over = -gone % size if way == _WAYS[1] else (counts - gone) % c
     for value in np.argsort(over, kind="stable").tolist():
-        take = int(over[value])
-        if take <= min(short, int(most[value] - gone[value])):
+        room = min(short, int(most[value] - gone[value]))
+        take = min(room, int(over[value]))
+        if take == over[value] or way == _WAYS[3]:
             gone[value] += take
             short -= take
-    units = {_WAYS[0]: (c, size, 1), _WAYS[1]: (size, c, 1), _WAYS[2]: (size, 1)}[way]
+    units = {_WAYS[0]: (c, size, 1), _WAYS[1]: (size, c, 1), _WAYS[2]: (size, 1), _WAYS[3]: (c, size, 1)}[way]
     for unit in units:
         for value in np.argsort(gone - most, kind="stable").tolist():
             take = min(short, int(most[value] - gone[value])) // unit * unit
