@@ -20,6 +20,8 @@ Told = tuple[Fraction, Fraction, Fraction]
 
 LEAKING = {"far_apart": "how shared buckets were filled", "refine": "why partitions were not cut on"}
 """Parameters of heterogeneous generalization under which an adversary who knows this too is not held to the promise."""
+REMAINDERS = {"dummy": "made up", "suppress": "left out"}
+"""What the paper's buckets do with records where they do not come out even."""
 DISTANCES = {
     "ordered": "the rank among the table's values",
     "hierarchical": "the height of the lowest common ancestor in the hierarchy",
@@ -98,8 +100,17 @@ def named(values: Sequence[Share]) -> str:
     return said + (f" and {len(values) - NAMED:,} more" if len(values) > NAMED else "")
 
 
-def matches(column: str, l: int | None, beta: Fraction | None, leaking: Sequence[str] = ()) -> str:  # noqa: E741
-    """Heterogeneous generalization: l-diversity or, without an l, beta-likeness by matches."""
+def matches(
+    column: str,
+    l: int | None,  # noqa: E741
+    beta: Fraction | None,
+    leaking: Sequence[str] = (),
+    remainder: str | None = None,
+) -> str:
+    """Heterogeneous generalization: l-diversity or, without an l, beta-likeness by matches.
+
+    leaking, remainder : parameters that were asked for by name, of `LEAKING` and `REMAINDERS`, and the adversary they give up on
+    """
     if l is not None:
         said = (
             f"Every published record may be that of any of {l} persons, each with probability {text(Fraction(1, l))}, and "
@@ -112,6 +123,11 @@ def matches(column: str, l: int | None, beta: Fraction | None, leaking: Sequence
         )
     for name in leaking:
         said += f" This does not hold against an adversary who knows {LEAKING[name]} ({name})."
+    if remainder is not None:
+        said += (
+            " This does not hold against an adversary who knows who matches whom and how often each value occurs, which tells the values "
+            f"that were {REMAINDERS[remainder]} (remainder)."
+        )
     return f"{said} Nothing is promised against someone who knows other persons' values of {column}."
 
 

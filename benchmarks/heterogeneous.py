@@ -52,23 +52,24 @@ def partitions(table: Table, promised: Bucketing, size: int | None) -> list[np.n
     number = 1 if size is None else max(1, table.n // size)
     if number == 1:
         return [np.arange(table.n)]
-    whole = promised.buckets(table.counts.counts)
+    whole = promised.of_whole(table.counts.counts)
     assert whole is not None
+    fewest = promised.matches(whole)
     order = np.argsort(hilbert_positions(table.columns, table.domains), kind="stable")
     cell = np.empty(table.n, dtype=np.int64)
     unit = promised.l or 1  # under l every partition but the last has a multiple of l records
     cell[order] = np.minimum(np.arange(table.n) // unit * number // (table.n // unit), number - 1)
     counts = np.bincount(cell * table.m + table.sensitive, minlength=number * table.m).reshape(number, table.m)
-    run = merged_runs(counts.astype(np.int64), lambda row: promised.good_enough(row, whole.mu))[cell]
+    run = merged_runs(counts.astype(np.int64), lambda row: promised.good_enough(row, fewest))[cell]
     return [np.flatnonzero(run == k) for k in range(int(run.max()) + 1)]
 
 
 def pools(table: Table, promised: Bucketing, rows: np.ndarray) -> list[np.ndarray]:
     """Row numbers of each pool of a partition."""
-    whole = promised.buckets(table.counts.counts)
+    whole = promised.of_whole(table.counts.counts)
     assert whole is not None
     columns, sensitive = [column[rows] for column in table.columns], table.sensitive[rows]
-    pool = mondrian(columns, table.domains, sensitive, table.m, GoodPool(promised, whole.mu))
+    pool = mondrian(columns, table.domains, sensitive, table.m, GoodPool(promised, promised.matches(whole)))
     return [rows[pool == k] for k in range(int(pool.max()) + 1)]
 
 
@@ -103,7 +104,7 @@ def matched(
 def by_l(table: Table, given: argparse.Namespace, curves: Points) -> Iterator[str]:
     curve = hilbert_positions(table.columns, table.domains)
     for l in given.ls:  # noqa: E741
-        promised = Bucketing(l, None, True)
+        promised = Bucketing(l, None)
         if promised.buckets(table.counts.counts) is None:
             yield f"{l:3}  not possible: a value has more than one record in {l}"
             continue
@@ -129,7 +130,7 @@ def by_l(table: Table, given: argparse.Namespace, curves: Points) -> Iterator[st
 
 def by_beta(table: Table, given: argparse.Namespace, curves: Points) -> Iterator[str]:
     for beta in given.betas:
-        promised = Bucketing(None, BetaLikeness(beta, table.counts.counts), True)
+        promised = Bucketing(None, BetaLikeness(beta, table.counts.counts))
         told = ""
         for size in given.sizes:
             for matching in given.matching:
@@ -154,7 +155,7 @@ def by_size(table: Table, given: argparse.Namespace, curves: Points) -> Iterator
     for size in (500, 1000, 2000, 5000):
         told = ""
         for matching in given.matching:
-            loss, seconds, number, _, dummies = matched(table, Bucketing(5, None, True), matching, size, given.refine)
+            loss, seconds, number, _, dummies = matched(table, Bucketing(5, None), matching, size, given.refine)
             curves[NAMES[matching]].append((size, seconds))
             told += f"  {NAMES[matching]} {loss:.4f} {seconds:5.1f} s ({number}, {dummies})"
         yield f"{size:5}{told}"

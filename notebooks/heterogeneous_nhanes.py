@@ -82,7 +82,8 @@ print(release)
 release.tables["microdata"].show(5, truncate=32)
 manifest = release.manifest
 print(
-    f"certainty penalty {manifest.utility['gcp']:.3f}; {manifest.rows.dummy} dummies among {manifest.rows.published:,} records"
+    f"certainty penalty {manifest.utility['gcp']:.3f}; "
+    f"{manifest.solver.details['matches']['mean']:.0f} matches on average, {manifest.rows.published:,} records, none made up"
 )
 print("beta asked 2, kept", manifest.guarantee.achieved["beta"])
 

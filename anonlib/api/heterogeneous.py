@@ -20,7 +20,7 @@ def heterogeneous(
     beta: int | str | Fraction | None = None,
     matching: str = "hungarian",
     partition_size: int | str = 1_000,
-    remainder: str = "dummy",
+    remainder: str | None = None,
     far_apart: bool = False,
     refine: bool = False,
     allow_minimality_leak: bool = False,
@@ -35,7 +35,8 @@ def heterogeneous(
     l, beta        : the promise, one of them; beta as text or a whole number, e.g. beta="2.5"
     matching       : "hungarian" (best), "sort_greedy" or "greedy" (fastest)
     partition_size : records that a task works on in one piece, at least, or "all"
-    remainder      : "dummy" adds records that belong to nobody where buckets do not come out even, "suppress" leaves some out
+    remainder      : under beta "dummy" or "suppress" ask for the paper's buckets, filled up with records that belong to nobody or leaving
+                     some out; by default nothing is left over
     far_apart, refine : for comparisons; they leak by minimality, and are refused without `allow_minimality_leak`
     output, key    : as for `bucketize`
 
@@ -45,11 +46,10 @@ def heterogeneous(
     method: dict[str, Any] = {
         "matching": matching,
         "partition_size": partition_size,
-        "remainder": remainder,
         "far_apart": far_apart,
         "refine": refine,
         "allow_minimality_leak": allow_minimality_leak,
     }
-    method |= {name: given for name, given in (("l", l), ("beta", beta)) if given is not None}
+    method |= {name: given for name, given in (("l", l), ("beta", beta), ("remainder", remainder)) if given is not None}
     columns = columns_given(quasi_identifiers, sensitive, identifiers, ())
     return publish(df, {"heterogeneous": method}, columns, missing, output, key, audit)

@@ -68,9 +68,11 @@ DETAILS: dict[str, Allowed] = {
         "partitions": COUNT,
         "matches": {"fewest": COUNT, "most": COUNT, "mean": MEASURE},
         "whole_table": {
+            "pools": COUNT,
             "matches": COUNT,
+            "mean_matches": MEASURE,
             "bucket_size": COUNT,
-            "algorithm": Kind((), ("l_diversity", "packed", "greedy")),
+            "algorithm": Kind((), ("l_diversity", "packed", "greedy", "beta_pools", "l_pools")),
         },
         "remainder": Kind((), ("dummy", "suppress")),
     },

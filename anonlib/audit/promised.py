@@ -123,7 +123,8 @@ def generalized(manifest: Manifest, part: GuaranteePart, classes: bool) -> str:
         return words.rings(part.sensitive, _whole(asked["l"]))
     leaking = [name for name in words.LEAKING if parameters.get(name)]
     l = _whole(asked["l"]) if "l" in asked else None  # noqa: E741  (the field's name)
-    return words.matches(part.sensitive, l, asked.get("beta"), leaking)
+    remainder = None if l is not None else parameters.get("remainder")
+    return words.matches(part.sensitive, l, asked.get("beta"), leaking, remainder)
 
 
 def _whole(number: Any) -> int:

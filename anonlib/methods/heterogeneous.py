@@ -3,12 +3,12 @@
 Source: heterogeneous generalization (sections 3 and 4). The walk, for n records, m sensitive values and partitions of p records:
 
     counts        pass 1 over the sensitive column; m values reach the driver
-    buckets       driver, from the counts of the whole table: what it needs at least       (Algorithms 1 and 3, Theorem 4)
+    buckets       driver, from the counts of the whole table: what it needs at least       (Algorithms 1 and 3, Theorem 4, made exact)
     domains       at most two passes
     partitions    only above `partition_size`: equal parts along the Hilbert curve of the quasi-identifiers, two shuffles of codes; a pass
                   for their sensitive counts, and neighbours merged until each can keep the promise
-    matches       one shuffle of codes; each partition dealt to its buckets, matched, boxed, and values dealt by a random rainbow
-                  colouring from the cryptographic stream                                  (Algorithm 2; section 3.2 corrected)
+    matches       one shuffle of codes; each partition dealt to pools that come out even and to their buckets, matched, boxed, and values
+                  dealt by a random rainbow colouring from the cryptographic stream        (Algorithm 2; section 3.2 corrected)
     microdata     one shuffle of what is published, into an order that says nothing
 
 Buckets are chosen from sensitive values alone, partitions and matches (but for the values a record has already) from quasi-identifiers
@@ -56,7 +56,7 @@ from anonlib.privacy.match_buckets import MatchBuckets
 from anonlib.release import generalized
 from anonlib.release.generalized import MATCHES, MICRODATA
 from anonlib.release.manifest import GuaranteePart, RowsPart, SolverPart, ValuePart
-from anonlib.solvers.match_partitions import Bucketing, GoodPool, merged_runs
+from anonlib.solvers.match_partitions import MAX_BUCKET, Bucketing, GoodPool, merged_runs
 from anonlib.spec.heterogeneous import Heterogeneous
 
 Codes = npt.NDArray[Any]
@@ -66,8 +66,6 @@ POOLS = "heterogeneous: which records go to which pool"
 DEAL = "heterogeneous: which records go to which bucket"
 SALT = "heterogeneous: order of records at one place of the curve"
 POOL_BITS = 32
-MAX_BUCKET = 20_000
-"""Records of a bucket at most: the costs of all pairs of two buckets then take 1.6 GB, and twice that for the best assignment."""
 WORKING = "matched"
 """The table that holds boxes and evidence together, staged and never published."""
 
@@ -75,16 +73,21 @@ WORKING = "matched"
 def bucketing(counts: SensitiveCounts, wanted: Heterogeneous) -> Bucketing:
     """What is asked, over the whole table's counts."""
     likeness = None if wanted.beta is None else BetaLikeness(wanted.beta, counts.counts)
-    return Bucketing(wanted.l, likeness, wanted.remainder == "dummy")
+    return Bucketing(wanted.l, likeness, None if wanted.remainder is None else wanted.remainder == "dummy")
 
 
-def whole_table(column: str, counts: SensitiveCounts, promised: Bucketing) -> MatchBuckets:
-    """The buckets of the whole table. Raises Unsatisfiable, with the most that can be asked, when there are none."""
-    found = promised.buckets(counts.counts)
+def whole_table(column: str, counts: SensitiveCounts, promised: Bucketing) -> list[MatchBuckets]:
+    """The pools of the whole table, largest first. Raises Unsatisfiable, with the most that can be asked, when there are none."""
+    found = promised.of_whole(counts.counts)
     if found is None:  # beta-likeness always has buckets of one record
         assert promised.l is not None
         raise Unsatisfiable(_not_eligible(column, counts, promised))
     return found
+
+
+def mean_matches(pools: list[MatchBuckets]) -> float:
+    """The number of matches of a record, on average over all pools."""
+    return sum(pool.mu**2 * pool.size for pool in pools) / sum(pool.mu * pool.size for pool in pools)
 
 
 def _not_eligible(column: str, counts: SensitiveCounts, promised: Bucketing) -> str:
@@ -108,11 +111,11 @@ def heterogeneous(table: Microdata, wanted: Heterogeneous, key: bytes, stage: St
     counts = statistics.counts
     promised = bucketing(counts, wanted)
     whole = whole_table(table.sensitive, counts, promised)
-    say(f"a record needs {whole.mu:,} matches in the table as a whole")
+    say(f"a record needs {mean_matches(whole):,.0f} matches on average in the table as a whole")
     coded = classes.read_coded(table, statistics, False, say)
     cells, number = _partitions(coded, wanted, promised, whole, key, stage, say)
     say(f"matching {coded.n:,} records in {number:,} partitions ({wanted.matching})")
-    pools = GoodPool(promised, whole.mu) if wanted.refine else None
+    pools = GoodPool(promised, promised.matches(whole)) if wanted.refine else None
     kernel = Matching(coded.domains, counts.m, promised, pools, wanted.matching, wanted.far_apart, key)
     codes = {name: kind for name, kind in coded.frame.dtypes if name.startswith("q")}
     evidence = "partition bigint, record int, own int, dummy boolean, matches array<int>, assigned int"
@@ -153,7 +156,7 @@ def _partitions(
     coded: classes.Coded,
     wanted: Heterogeneous,
     promised: Bucketing,
-    whole: MatchBuckets,
+    whole: list[MatchBuckets],
     key: bytes,
     stage: Stage,
     say: Say,
@@ -174,7 +177,8 @@ def _partitions(
     cells = curve_partitions.equal_partitions(
         coded.frame, _Curve(coded.domains), coded.n, number, salt, stage, multiple_of=promised.l or 1
     )
-    runs = merged_runs(cut.cell_counts(cells, number, m), lambda row: promised.good_enough(row, whole.mu))
+    fewest = promised.matches(whole)
+    runs = merged_runs(cut.cell_counts(cells, number, m), lambda row: promised.good_enough(row, fewest))
     merged = int(runs.max()) + 1
     if merged == number:
         return cells, number
@@ -287,7 +291,10 @@ def thresholds(counts: SensitiveCounts, promised: Bucketing) -> list[Fraction]:
 
 def words(column: str, wanted: Heterogeneous) -> str:
     """The promise in words, from the numbers used."""
-    return templates.matches(column, wanted.l, None if wanted.l else Fraction(wanted.beta or 0), wanted.leaking)
+    remainder = None if wanted.beta is None else wanted.remainder
+    return templates.matches(
+        column, wanted.l, None if wanted.l else Fraction(wanted.beta or 0), wanted.leaking, remainder
+    )
 
 
 def _guarantee(table: Microdata, counts: SensitiveCounts, wanted: Heterogeneous, promised: Bucketing) -> GuaranteePart:
@@ -321,7 +328,7 @@ def _rows(statistics: SensitiveStatistics, found: dict[str, Any]) -> RowsPart:
 def _solver(
     wanted: Heterogeneous,
     promised: Bucketing,
-    whole: MatchBuckets,
+    whole: list[MatchBuckets],
     found: dict[str, Any],
     number: int,
     started: float,
@@ -335,7 +342,13 @@ def _solver(
         details={
             "partitions": number,
             "matches": {"fewest": found["fewest"], "most": found["most"], "mean": round(float(found["mean"]), 3)},
-            "whole_table": {"matches": whole.mu, "bucket_size": whole.size, "algorithm": whole.algorithm},
-            "remainder": wanted.remainder,
-        },
+            "whole_table": {
+                "pools": len(whole),
+                "matches": whole[0].mu,
+                "mean_matches": round(mean_matches(whole), 3),
+                "bucket_size": whole[0].size,
+                "algorithm": whole[0].algorithm,
+            },
+        }
+        | ({} if wanted.remainder is None else {"remainder": wanted.remainder}),
     )

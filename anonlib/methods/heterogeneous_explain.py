@@ -7,46 +7,52 @@ import numpy as np
 from anonlib.engine.microdata import Microdata
 from anonlib.exact import text
 from anonlib.methods.baselines import classes
-from anonlib.methods.heterogeneous import bucketing, thresholds, whole_table, words
+from anonlib.methods.heterogeneous import bucketing, mean_matches, thresholds, whole_table, words
 from anonlib.methods.recipe import Explanation, Grid, Say
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.match_buckets import MatchBuckets
 from anonlib.solvers.beta_buckets import by_l_diversity, fewest_dummies, largest_buckets, published_bound
+from anonlib.solvers.beta_pools import ALGORITHM
 from anonlib.spec.heterogeneous import Heterogeneous
 
 MOST = 20
 
 
 def explain(table: Microdata, wanted: Heterogeneous, say: Say) -> Explanation:
-    """The buckets of the whole table; partitions are held to the same, with about as many matches."""
+    """The pools of the whole table; partitions are held to the same, with about as many matches."""
     counts = classes.count(table, say).counts
     promised = bucketing(counts, wanted)
     whole = whole_table(table.sensitive, counts, promised)
     size = counts.n if wanted.partition_size == "all" else int(wanted.partition_size)
     partitions = max(1, counts.n // size)
     bounds = thresholds(counts, promised)
-    choices = _choices(counts, promised.likeness, promised.dummies) if promised.likeness else {whole.algorithm: whole}
+    likeness = promised.likeness
+    choices = _pools(whole) if promised.l is not None or promised.dummies is None else {}
+    if likeness is not None:
+        choices |= _choices(counts, likeness, promised.dummies is not False)
     first = np.argsort(-counts.counts, kind="stable")[:MOST].tolist()
     values = tuple(
         (
             str(counts.values[i]),
             f"{int(counts.counts[i]):,}",
             f"{float(counts.frequency(i)):.4%}",
-            f"{1 / whole.mu if whole.distinct else whole.held_by[i] / whole.mu:.4%}",
+            f"{max(1 / pool.mu if pool.distinct else pool.held_by[i] / pool.mu for pool in whole):.4%}",
             f"{float(bounds[i]):.4%}",
         )
         for i in first
     )
     more = f"... and {counts.m - MOST:,} less frequent values" if counts.m > MOST else ""
+    shapes = ", ".join(f"{pool.mu:,} of {pool.size:,}" for pool in whole)
+    counted = likeness is not None or wanted.far_apart
     return Explanation(
         words=words(table.sensitive, wanted),
-        summary=f"Matches every record with {whole.mu:,} of the table's {counts.n:,}, from {whole.mu:,} buckets of {whole.size:,} "
-        f"({whole.algorithm}), in {partitions:,} partition(s) or fewer",
+        summary=f"Matches every record with {mean_matches(whole):,.0f} of the table's {counts.n:,} on average, from buckets of equal size: "
+        f"{shapes} records ({whole[0].algorithm}), in {partitions:,} partition(s) or fewer",
         grids=(
             Grid(
                 ("buckets by", "matches", "bucket size", "dummies", "left out", "beta kept", "bound of equation 7"),
-                tuple((name, *_told(found, counts, promised.likeness)) for name, found in choices.items()),
+                tuple((name, *_told(found, counts, likeness)) for name, found in choices.items()),
             ),
             Grid(("value", "records", "share of the table", "most among matches", "allowed"), values, more),
         ),
@@ -54,16 +60,25 @@ def explain(table: Microdata, wanted: Heterogeneous, say: Say) -> Explanation:
             "records": counts.n,
             "sensitive_values": counts.m,
             "asked": {"l": str(wanted.l)} if wanted.l is not None else {"beta": text(wanted.beta)},  # type: ignore[arg-type]
-            "matches": whole.mu,
-            "bucket_size": whole.size,
-            "algorithm": whole.algorithm,
-            "dummies": whole.made_up if promised.likeness or wanted.far_apart else 0,
-            "left_out": whole.left_out if promised.likeness or wanted.far_apart else 0,
+            "pools": len(whole),
+            "matches": whole[0].mu,
+            "mean_matches": round(mean_matches(whole), 3),
+            "bucket_size": whole[0].size,
+            "algorithm": whole[0].algorithm,
+            "dummies": sum(pool.made_up for pool in whole) if counted else 0,
+            "left_out": sum(pool.left_out for pool in whole) if counted else 0,
             "partitions": partitions,
             "choices": {name: found.mu for name, found in choices.items()},
         },
         choice=whole,
     )
+
+
+def _pools(whole: list[MatchBuckets]) -> dict[str, MatchBuckets]:
+    """The pools that are taken, each by its name."""
+    if len(whole) == 1:
+        return {whole[0].algorithm: whole[0]}
+    return {f"{pool.algorithm} {k} of {len(whole)}": pool for k, pool in enumerate(whole, 1)}
 
 
 def _choices(counts: SensitiveCounts, likeness: BetaLikeness, dummies: bool) -> dict[str, MatchBuckets]:
@@ -82,5 +97,9 @@ def _told(found: MatchBuckets, counts: SensitiveCounts, likeness: BetaLikeness |
     if likeness is not None:
         carried = np.minimum(found.held_by, 1) if found.distinct else found.held_by
         kept = f"{float(likeness.attained(carried, found.mu)):.4g}"
-        bound = "" if found.distinct else f"{float(published_bound(counts.counts, found)):.4g}"
+        bound = (
+            ""
+            if found.distinct or found.algorithm == ALGORITHM
+            else f"{float(published_bound(counts.counts, found)):.4g}"
+        )
     return f"{found.mu:,}", f"{found.size:,}", f"{found.made_up:,}", f"{found.left_out:,}", kept, bound

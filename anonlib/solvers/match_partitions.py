@@ -3,7 +3,8 @@
 Source: heterogeneous generalization, sections 3.1, 4 and 5 ("scalability by partitioning"); the merging is ours. A partition is held to the
 shares phi_i of the *whole* table. What its boxes lose grows with the number mu of matches, hardly with the number of records: among
 twice as many records matches are as much nearer as there are more of them to reach. So a partition must not only be able to keep
-beta-likeness but with at most `WIDEST` times the matches that the whole table needs.
+beta-likeness but with at most `WIDEST` times the matches that the whole table needs. Where its records are matched in several pools, those
+count that one pool would need to lose as much.
 """
 
 from __future__ import annotations
@@ -20,43 +21,65 @@ from anonlib.privacy.counts import Int64Array
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.match_buckets import MatchBuckets
 from anonlib.solvers.beta_buckets import beta_buckets, by_l_diversity, largest_buckets
+from anonlib.solvers.beta_pools import alike, beta_pools
 from anonlib.solvers.l_buckets import l_buckets
 from anonlib.solvers.l_pools import l_pools
 
 WIDEST = Fraction(5, 4)
 ROOM = 10
-"""A pool has at least so many records for each of l matches: a remainder of up to l - 1 dummies is then small beside it."""
+"""A pool that `refine` cuts has at least so many records for each of l matches: what is set aside is then small beside it."""
+MAX_BUCKET = 20_000
+"""Records of a bucket at most: the costs of all pairs of two buckets then take 1.6 GB, and twice that for the best assignment."""
 
 
 @dataclass(frozen=True)
 class Bucketing:
-    """The promise, and the buckets that keep it. Exactly one of l and likeness is given; dummies says how remainders are treated."""
+    """The promise, and the buckets that keep it. Exactly one of l and likeness is given.
+
+    dummies : None where everything comes out even, in pools; True or False asks for the paper's buckets of the whole, with remainders made
+        up or left out. Under l that is for `far_apart` alone.
+    """
 
     l: int | None  # noqa: E741  (the field's name)
     likeness: BetaLikeness | None
-    dummies: bool
+    dummies: bool | None = None
 
     def buckets(self, counts: Int64Array) -> MatchBuckets | None:
-        """The buckets of records with (m,) counts of the sensitive values; None if there are none."""
+        """The paper's buckets of records with (m,) counts of the sensitive values; None if there are none."""
         if self.likeness is None:
             assert self.l is not None
-            return l_buckets(counts, self.l, self.dummies)
-        return beta_buckets(counts, self.likeness, self.dummies)
+            return l_buckets(counts, self.l, self.dummies is not False)
+        return beta_buckets(counts, self.likeness, self.dummies is not False)
 
     def pools(self, counts: Int64Array) -> list[MatchBuckets] | None:
-        """The buckets of each pool that a partition with such counts is matched in; None if it cannot keep the promise. Under l every
-        record is in one, none is made up, and no value is in two buckets of a pool."""
+        """The buckets of each pool that a partition with such counts is matched in, the largest first; None if it cannot keep the promise.
+        But for the paper's buckets, every record is in one and none is made up, and under l no value is in two buckets of a pool."""
         if self.likeness is None:
             assert self.l is not None
             return l_pools(counts, self.l)
+        if self.dummies is None:
+            return beta_pools(counts, self.likeness, MAX_BUCKET)
         whole = beta_buckets(counts, self.likeness, self.dummies)
         return None if whole is None else [whole]
 
-    def good_enough(self, counts: Int64Array, fewest: int) -> bool:
+    def of_whole(self, counts: Int64Array) -> list[MatchBuckets] | None:
+        """The pools of the whole table, however large its buckets; under l its buckets. None if there are none. On the driver."""
+        if self.likeness is not None and self.dummies is None:
+            return beta_pools(counts, self.likeness)
+        whole = self.buckets(counts)
+        return None if whole is None else [whole]
+
+    def matches(self, whole: list[MatchBuckets]) -> float:
+        """How many matches the whole table needs, in such pools."""
+        return whole[0].mu if self.likeness is None or self.dummies is not None else alike(whole)
+
+    def good_enough(self, counts: Int64Array, fewest: float) -> bool:
         """May these records be a partition, where the whole table needs `fewest` matches?"""
         if self.likeness is None:
             assert self.l is not None
             return bool(LDiversity(self.l).eligible(counts[None, :])[0])
+        if self.dummies is None:
+            return beta_pools(counts, self.likeness, MAX_BUCKET, fewest * float(WIDEST)) is not None
         n, most = int(counts.sum()), int(fewest * WIDEST)
         if self.likeness.equivalent_l <= most and by_l_diversity(counts, self.likeness, self.dummies) is not None:
             return True
@@ -68,7 +91,7 @@ class GoodPool:
     """What both halves of a cut must keep, as `anonlib.privacy.class_requirements.Requirement`: to be good enough by themselves."""
 
     promised: Bucketing
-    fewest: int
+    fewest: float
 
     @property
     def smallest(self) -> int:

@@ -21,9 +21,13 @@ class Heterogeneous(Method):
     beta           : among the matches no sensitive value has more than (1 + beta) times its share of the table
     matching       : how matches are found: "hungarian" (best), "sort_greedy" or "greedy" (fastest)
     partition_size : records that a task works on in one piece, at least, or "all"
-    remainder      : where buckets do not come out even: "dummy" adds records that belong to nobody, "suppress" leaves some out
+    remainder      : by default nothing is left over: records are matched in pools whose buckets come out even. Under beta "dummy" or
+                     "suppress" ask for the paper's buckets instead, filled up with records that belong to nobody, or leaving some out
     far_apart      : fill shared buckets with records that are far apart
     refine         : cut partitions on, as Mondrian does, while both halves can keep the promise: smaller boxes, in less time
+
+    With a remainder the bound does not hold against somebody who knows the matches and how often each value occurs, and the guarantee says
+    so. far_apart needs the paper's buckets, and makes records up unless told to suppress.
 
     far_apart and refine let sensitive values and quasi-identifiers meet in one decision, which an adversary who knows the method can turn
     around (a pool that was not cut had a half that breaks the promise): for comparisons, and refused unless `allow_minimality_leak`.
@@ -38,7 +42,7 @@ class Heterogeneous(Method):
     beta: NotNegative | None = None
     matching: Literal["hungarian", "sort_greedy", "greedy"] = "hungarian"
     partition_size: PartitionSize = PARTITION_SIZE
-    remainder: Literal["dummy", "suppress"] = "dummy"
+    remainder: Literal["dummy", "suppress"] | None = None
     far_apart: Flag = False
     refine: Flag = False
     allow_minimality_leak: Flag = False
@@ -49,6 +53,11 @@ class Heterogeneous(Method):
             raise fault("give one promise, either l (e.g. l: 10) or beta (e.g. beta: 3)")
         if self.far_apart and self.l is None:
             raise fault("only l-diversity has a far_apart mode; leave it out", at="far_apart")
+        if self.remainder and self.l is not None and not self.far_apart:
+            raise fault(
+                "under l buckets always come out even, so nobody is made up and nobody left out; leave it out",
+                at="remainder",
+            )
         leaking = self.leaking
         if leaking and not self.allow_minimality_leak:
             raise fault(

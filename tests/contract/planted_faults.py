@@ -384,6 +384,7 @@ FAULTS = (
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "one value for all", "graph of matches", one_of_all, trials.matches({"l": "3"}, 6)),
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "a matching out of disjoint ones", "what may be believed of a person", the_papers_draw, trials.matches({"l": "3"}, 6)),
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "a matching out of disjoint ones, under beta", "what may be believed of a person", the_papers_draw, trials.matches({"beta": "2"}, 5)),
+    Fault(f"{PRIVACY}.beta_likeness:BetaLikeness.copies", "twice as many", "what may be believed of a person", times(2), trials.matches({"beta": "1/4"}, 5)),
     Fault(f"{KERNELS}.rainbow_colouring:_renamed", "colours that do not go with the buckets", "graph of matches", one_colour, trials.matches({"l": "3"}, 6)),
     Fault(f"{KERNELS}.symmetric_classes:symmetric_classes", "a record in the class before", "class sizes", one_too_many, trials.symmetric),
     Fault(f"{KERNELS}.ring_generalization:rings", "values not looked at", "l-diversity", lambda right: lambda curve, sensitive, number: right(curve, np.arange(len(sensitive)), number), trials.rings(3, 5)),
@@ -400,7 +401,6 @@ DOOR = (
 
 NO_PROMISE = {
     f"{PRIVACY}.buckets:BucketSolution": "holds what a solver found; its setting and loss are checked as those of BucketSetting",
-    f"{PRIVACY}.beta_likeness:BetaLikeness": "which buckets keep the bound; the shares among matches and around persons are checked",
     f"{PRIVACY}.class_requirements:Requirement": "a protocol, no formula",
     f"{PRIVACY}.ec_sizes:EcSizeTree": "sizes of classes, which the audit counts; a wrong tree makes other classes, and they are checked",
     f"{PRIVACY}.ec_sizes:Partitions": "which task works on which records; the classes that come out are checked",

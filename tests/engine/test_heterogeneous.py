@@ -32,7 +32,8 @@ COUNTS = (91, 83, 79, 61, 47, 39)
 WAYS = {
     "l": {"l": 3, "matching": "greedy", "partition_size": 90},
     "beta": {"beta": "1.5", "matching": "sort_greedy", "partition_size": "all"},
-    "suppress": {"l": 3, "remainder": "suppress", "partition_size": "all"},
+    "made up": {"beta": "1.5", "matching": "greedy", "partition_size": "all", "remainder": "dummy"},
+    "suppress": {"beta": "1.5", "matching": "greedy", "partition_size": 200, "remainder": "suppress"},
     "refined": {"l": 3, "matching": "greedy", "partition_size": "all", "refine": True, "allow_minimality_leak": True},
     "far apart": {
         "l": 4,
@@ -106,7 +107,8 @@ def test_matches_keep_the_promise_and_boxes_are_theirs(releases, name):
     made = manifest.rows
     assert len(published) == made.published + made.dummy == len(evidence)
     assert made.published + made.suppressed == N
-    assert (made.suppressed, made.dummy > 0) == (0, name == "beta")  # under l everybody is published, and nobody else
+    # everybody is published, and nobody else, but where a remainder is asked for
+    assert (made.suppressed > 0, made.dummy > 0) == (name == "suppress", name == "made up")
     assert sum(row["dummy"] for row in evidence) == made.dummy
     of = {(row["partition"], row["record"]): row for row in evidence}
     values, boxes = [part.value for part in manifest.guarantee.values], Counter()
@@ -230,7 +232,7 @@ def test_a_bad_parameter_is_named(method, sentence):
 
 def test_buckets_that_no_task_could_match_are_refused(monkeypatch):
     domains = (NumericDomain("age", 0.0, 99.0),)
-    kernel = recipe.Matching(domains, 3, Bucketing(3, None, True), None, "greedy", False, bytes(32))
+    kernel = recipe.Matching(domains, 3, Bucketing(3, None), None, "greedy", False, bytes(32))
     columns, values = [np.arange(90) % 100], np.arange(90) % 3
     assert len(kernel(columns, values, 0)["record"]) == 90
     monkeypatch.setattr(recipe, "MAX_BUCKET", 29)
@@ -240,10 +242,11 @@ def test_buckets_that_no_task_could_match_are_refused(monkeypatch):
         kernel(columns, values, 0)
 
 
-@pytest.mark.parametrize("name", ["far apart", "refined"])
-def test_what_leaks_by_minimality_says_so(releases, name):
+@pytest.mark.parametrize("name", ["far apart", "refined", "made up", "suppress"])
+def test_what_an_adversary_may_not_know_is_said(releases, name):
     assert "does not hold against an adversary who knows" in releases[name].manifest.guarantee.words
-    assert "does not hold" not in releases["l"].manifest.guarantee.words
+    for plain in ("l", "beta"):
+        assert "does not hold" not in releases[plain].manifest.guarantee.words
 
 
 @pytest.mark.parametrize("name", ["l", "beta"])

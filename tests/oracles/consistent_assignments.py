@@ -49,3 +49,39 @@ def beliefs(
     go(0)
     total = [sum(each.values()) for each in found]
     return [{v: Fraction(k, t) for v, k in each.items()} for each, t in zip(found, total, strict=True)]
+
+
+def value_beliefs(
+    matches: np.ndarray, shown: np.ndarray, values: np.ndarray, nobody: np.ndarray, counts: np.ndarray
+) -> list[dict[int, Fraction]]:
+    """For each person {value: belief} of somebody who knows the true counts too, and who is made up.
+
+    matches, shown : as above; values : (N,) the value that each record shows; nobody : (N,) which "persons" are made up;
+    counts : (m,) records of each value among the persons, without those made up
+    """
+    n = len(matches)
+    around = [[j for j in range(n) if i in matches[j]] for i in range(n)]
+    row, taken = [-1] * n, [False] * n
+    found = [dict.fromkeys(range(len(counts)), 0) for _ in range(n)]
+
+    def fits(person: int) -> bool:
+        mates = {other for record in around[person] for other in matches[record].tolist()} - {person}
+        return all(row[other] < 0 or shown[row[other]] != shown[row[person]] for other in mates)
+
+    def go(person: int) -> None:
+        if person == n:
+            held = np.bincount(values[row][~nobody], minlength=len(counts))
+            if (held == counts).all():
+                for i in range(n):
+                    found[i][int(values[row[i]])] += 1
+            return
+        for record in around[person]:
+            if not taken[record]:
+                taken[record], row[person] = True, record
+                if fits(person):
+                    go(person + 1)
+                taken[record], row[person] = False, -1
+
+    go(0)
+    total = [sum(each.values()) for each in found]
+    return [{v: Fraction(k, t) for v, k in each.items()} for each, t in zip(found, total, strict=True)]

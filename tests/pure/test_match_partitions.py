@@ -51,7 +51,8 @@ def test_every_run_of_many_tables_keeps_l(dummies: bool) -> None:
     assert merged > 100
 
 
-def test_runs_keep_beta_with_few_matches() -> None:
+@pytest.mark.parametrize("dummies", [None, True])
+def test_runs_keep_beta_with_few_matches(dummies: bool | None) -> None:
     random = np.random.default_rng(4)
     merged = 0
     for _ in range(20):
@@ -61,17 +62,18 @@ def test_runs_keep_beta_with_few_matches() -> None:
         if not whole_counts.all():
             continue
         likeness = BetaLikeness(Fraction(1), whole_counts)
-        promised = Bucketing(None, likeness, True)
-        whole = promised.buckets(whole_counts)
+        promised = Bucketing(None, likeness, dummies)
+        whole = promised.of_whole(whole_counts)
         assert whole is not None
-        runs = merged_runs(counts, lambda row, p=promised, mu=whole.mu: p.good_enough(row, mu))  # type: ignore[misc]
+        fewest = promised.matches(whole)
+        runs = merged_runs(counts, lambda row, p=promised, mu=fewest: p.good_enough(row, mu))  # type: ignore[misc]
         merged += int(runs[-1]) + 1 < len(counts)
         for run in range(int(runs[-1]) + 1):
-            found = promised.buckets(counts[runs == run].sum(axis=0))
-            assert found is not None
-            assert found.mu <= max(whole.mu, whole.mu * WIDEST)
-            carried = np.minimum(found.held_by, 1) if found.distinct else found.held_by
-            assert (carried <= likeness.copies(found.mu)).all()
+            pools = promised.pools(counts[runs == run].sum(axis=0))
+            assert pools is not None
+            assert promised.matches(pools) <= max(fewest, fewest * WIDEST)
+            assert all((pool.held_by <= likeness.copies(pool.mu)).all() for pool in pools)
+            assert dummies or not any(pool.made_up or pool.left_out for pool in pools)
     assert merged
 
 
@@ -121,18 +123,18 @@ def spread(columns: list[np.ndarray], buckets: np.ndarray) -> float:
 def pools_of(
     promised: Bucketing, table: np.ndarray, columns: list[np.ndarray], sensitive: np.ndarray
 ) -> list[np.ndarray]:
-    whole = promised.buckets(table)
+    whole = promised.of_whole(table)
     assert whole is not None
-    pool = mondrian(columns, DOMAINS, sensitive, len(table), GoodPool(promised, whole.mu))
+    pool = mondrian(columns, DOMAINS, sensitive, len(table), GoodPool(promised, promised.matches(whole)))
     return [
         np.bincount(sensitive[pool == k], minlength=len(table)).astype(np.int64) for k in range(int(pool.max()) + 1)
     ]
 
 
-@pytest.mark.parametrize("dummies", [True, False])
-def test_pools_keep_the_promise_by_themselves(dummies: bool) -> None:
+@pytest.mark.parametrize("dummies", [None, True, False])
+def test_pools_keep_the_promise_by_themselves(dummies: bool | None) -> None:
     random, several = np.random.default_rng(6), 0
-    for trial in range(12):
+    for trial in range(12 if dummies is not None else 16):
         n = 1500
         columns = [random.integers(0, 51, n), random.integers(0, 12, n)]
         sensitive = (columns[0] // 8 * (random.random(n) < 0.3) + random.integers(0, 6, n)).astype(np.int64)
@@ -141,15 +143,16 @@ def test_pools_keep_the_promise_by_themselves(dummies: bool) -> None:
         by_l = Bucketing(3, None, dummies)
         by_beta = Bucketing(None, BetaLikeness(Fraction(2 + trial % 3), table), dummies)
         for promised in (by_l, by_beta):
-            whole = promised.buckets(table)
+            whole = promised.of_whole(table)
             assert whole is not None
             pools = pools_of(promised, table, columns, sensitive)
             several += len(pools) > 1
             assert (sum(pools) == table).all()
             for held in pools:
-                found = promised.buckets(held)
+                found = promised.pools(held) if promised.dummies is None else [promised.buckets(held)]
                 assert found is not None
-                assert found.mu <= WIDEST * whole.mu
+                assert None not in found
+                assert promised.matches(found) <= float(WIDEST) * promised.matches(whole) + 1e-9
                 if promised.l and len(pools) > 1:
                     assert held.sum() >= ROOM * promised.l
     assert several > 18

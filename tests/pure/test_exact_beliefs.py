@@ -1,0 +1,107 @@
+"""Whoever knows the graph of matches, the rows and the true counts believes nothing beyond the bound, whatever partition the method makes.
+
+Each table goes the method's own way: what it is asked, its pools, its kernel. Then every assignment of rows to persons is tried that is
+consistent with the graph. `ANONLIB_THOROUGH=1 python -m pytest tests/pure/test_exact_beliefs.py` tries 2,200 tables of each promise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anonlib.methods.heterogeneous import Matching, bucketing, thresholds
+from anonlib.privacy.counts import SensitiveCounts
+from anonlib.spec.heterogeneous import Heterogeneous
+from tests.oracles.consistent_assignments import value_beliefs
+from tests.pure.test_matching import DOMAINS, KEY, records
+from tests.thorough import trials
+
+MOST = 12
+"""Records of a pool at most, that every assignment may be tried."""
+
+
+def random_table(number: int, promise: str) -> tuple[np.ndarray, np.ndarray, Heterogeneous]:
+    """(counts of the whole table, those of the partition to publish, what is asked)."""
+    random = np.random.default_rng(number)
+    if promise == "l":
+        part = random.integers(0, 5, int(random.integers(2, 6)))
+        return np.maximum(part, 1), part, Heterogeneous(l=int(random.integers(2, 4)))
+    table = random.integers(1, 7, int(random.integers(2, 6)))
+    part = table if random.integers(2) else random.binomial(table, 0.6)
+    remainder = "dummy" if promise == "beta, made up" else None
+    return table, part, Heterogeneous(beta=f"{random.integers(1, 30) / 10}", remainder=remainder)
+
+
+@dataclass(frozen=True)
+class Told:
+    """One published partition: its persons, those of whom something is believed beyond the bound, made-up records, and its pools."""
+
+    persons: int
+    above: int
+    made_up: int
+    pools: int
+    buckets_of_several: bool
+
+
+def published(number: int, promise: str) -> Told | None:
+    """None where a table is too large to try everything, or cannot keep the promise by itself."""
+    table, part, wanted = random_table(number, promise)
+    m = len(table)
+    whole = SensitiveCounts(tuple(map(str, range(m))), table)
+    promised = bucketing(whole, wanted)
+    pools = promised.pools(part) if part.sum() else None
+    if pools is None or all(pool.mu == 1 for pool in pools):
+        return None
+    if any(pool.mu * pool.size > MOST or pool.mu > (4 if pool.size > 1 else 7) for pool in pools):
+        return None
+    random = np.random.default_rng(number)
+    sensitive = random.permutation(np.repeat(np.arange(m), part))
+    kernel = Matching(tuple(DOMAINS), m, promised, None, ("hungarian", "greedy")[number % 2], False, KEY)
+    told = kernel(records(random, len(sensitive)), sensitive, number)
+    assert sorted(told["own"][~told["dummy"]].tolist()) == sorted(sensitive.tolist())
+    bounds, persons, above = thresholds(whole, promised), 0, 0
+    places = np.unique(told["partition"]).tolist()
+    for place in places:
+        pool = {name: column[told["partition"] == place] for name, column in told.items()}
+        for i, beliefs in enumerate(beliefs_in(pool, m)):
+            persons += not pool["dummy"][i]
+            above += not pool["dummy"][i] and any(belief > bounds[value] for value, belief in beliefs.items())
+    several = any(pool.size > 1 for pool in pools)
+    return Told(persons, above, int(told["dummy"].sum()), len(places), several)
+
+
+def beliefs_in(pool: dict[str, Any], m: int) -> list[dict[int, Fraction]]:
+    matches = np.stack(pool["matches"].tolist())
+    size = len(matches) // matches.shape[1]
+    counts = np.bincount(pool["own"][~pool["dummy"]], minlength=m)
+    return value_beliefs(matches, pool["assigned"] // size, pool["s0"], pool["dummy"], counts)
+
+
+def tried(promise: str, number: int, only_made_up: bool = False) -> list[Told]:
+    found: list[Told] = []
+    seed = 0
+    while len(found) < number:
+        seed += 1
+        told = published(seed, promise)
+        if told is not None and (told.made_up or not only_made_up):
+            found.append(told)
+    return found
+
+
+@pytest.mark.parametrize("promise", ["l", "beta"])
+def test_nobody_is_believed_beyond_the_bound(promise: str) -> None:
+    found = tried(promise, trials(2200, 250))
+    assert [told for told in found if told.above or told.made_up] == []
+    assert sum(told.pools > 1 for told in found) > len(found) / 10
+    assert sum(told.buckets_of_several for told in found) > len(found) / 10
+
+
+def test_made_up_records_betray_persons_to_whoever_knows_the_true_counts() -> None:
+    """Why nobody is made up: where made-up records are asked for, more than a third of such tables tell something beyond the bound."""
+    found = tried("beta, made up", trials(300, 40), only_made_up=True)
+    above = sum(told.above > 0 for told in found)
+    assert above > len(found) / 3
