@@ -111,7 +111,9 @@ def audit(release: Release, original: DataFrame | None = None) -> Verdict:
     lies_there = folder_judge.judge(folder.look(release.path, manifest), manifest)
     try:
         with run_settings(release.spark), explained(f"auditing {release.path}"):
-            verdict = AUDITS[manifest.layout](release.tables, manifest, rows)
+            n = manifest.rows.published + manifest.rows.dummy
+            original = None if rows is None else tables.together(rows, n)
+            verdict = AUDITS[manifest.layout](_together(release.tables, n), manifest, original)
     except AnonlibError as error:
         if all(check.passed for check in lies_there):
             raise
@@ -225,8 +227,13 @@ def _audited(manifest: Manifest, draft: Draft, table: Microdata, place: storage.
     mode = manifest.audit.mode
     say("auditing the staged tables" if mode != "off" else "measuring the staged tables (the audit is off)")
     with explained("auditing the staged tables"):
-        proof = {"original": table.published, "evidence": draft.evidence} if draft.evidence else {}
-        verdict = AUDITS[draft.layout](draft.tables, manifest, columns=table.columns, staged=True, **proof)
+        n = draft.rows.published + draft.rows.dummy
+        proof: dict[str, Any] = {}
+        if draft.evidence:
+            proof = {"original": tables.together(table.published, n), "evidence": _together(draft.evidence, n)}
+        verdict = AUDITS[draft.layout](
+            _together(draft.tables, n), manifest, columns=table.columns, staged=True, **proof
+        )
     _all_there(draft, verdict)
     storage.drop_committers_notes(place, manifest.tables)
     lies_there = folder.look(place.staging, manifest, staged=True)
@@ -248,6 +255,10 @@ def _audited(manifest: Manifest, draft: Draft, table: Microdata, place: storage.
             "files": folder_judge.named(lies_there, manifest),
         }
     )
+
+
+def _together(frames: Mapping[str, DataFrame], records: int) -> dict[str, DataFrame]:
+    return {name: tables.together(frame, records) for name, frame in frames.items()}
 
 
 def _achieved(part: GuaranteePart, shares: Mapping[str | None, str], numbers: Mapping[str, str]) -> GuaranteePart:

@@ -91,6 +91,16 @@ def read_back(spark: SparkSession, path: str, format: str) -> DataFrame:
         return spark.read.format(format).load(re.sub(r"([\[\]{}*?\\])", r"\\\1", path))
 
 
+FEW_RECORDS = 20_000
+"""Tables of so many records are looked at in one partition."""
+
+
+def together(frame: DataFrame, records: int) -> DataFrame:
+    """The table, in one partition where the release has few records: groups and joins of it then need no shuffle, each of which is a job of
+    its own and takes longer than all the rest of such a table."""
+    return frame.coalesce(1) if records <= FEW_RECORDS else frame
+
+
 def project(frame: DataFrame, names: list[str]) -> DataFrame:
     """The named columns, spelled as given, in this order."""
     return frame.select(*[F.expr(quoted(name)).alias(name) for name in names])
