@@ -48,9 +48,27 @@ def beta_pools(
     l-diversity with l = ceil(1 / ((1 + beta) phi_min)), which implies the bound (Theorem 4), is taken where its pools lose less.
     Cost: O(m) vectorised per shape, O(m log m + n / c) for each that is packed; some tenth of a second for 1,000 records of 50 values.
     """
-    n = int(counts.sum())
-    if not n:
+    if not counts.any():
         return None
+    here = np.flatnonzero(counts)
+    if len(here) == len(counts):
+        return _cheapest(counts, likeness, largest, most)
+    absent = int(
+        likeness.table.sum() - likeness.table[here].sum()
+    )  # as one value, so that a partition pays for its own alone
+    shares = BetaLikeness(likeness.beta, np.append(likeness.table[here], absent))
+    found = _cheapest(np.append(counts[here], 0), shares, largest, most)
+    return (
+        None
+        if found is None
+        else [replace(pool, value=here[pool.value], suppressed=np.zeros_like(counts)) for pool in found]
+    )
+
+
+def _cheapest(
+    counts: Int64Array, likeness: BetaLikeness, largest: int | None, most: float | None
+) -> list[MatchBuckets] | None:
+    n = int(counts.sum())
     found = _least(counts, likeness, largest, math.inf if most is None else most)
     l = likeness.equivalent_l  # noqa: E741  (the field's name)
     if found is None or float(loss(l, n / l)) < loss_of(found):
