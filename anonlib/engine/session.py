@@ -86,7 +86,7 @@ def run_settings(spark: SparkSession) -> Iterator[None]:
     """`RUN_SETTINGS` for the duration; a session that refuses a setting keeps its own."""
     before: dict[str, str | None] = {}
     for name, value in RUN_SETTINGS.items():
-        with suppress(Exception):  # a locked-down session: slower batches, same rows
+        with suppress(Exception):  # a locked-down session keeps its own: slower batches, and its word on files
             before[name] = spark.conf.get(name, None)
             spark.conf.set(name, value)
     try:
