@@ -148,7 +148,7 @@ def lines(given: argparse.Namespace) -> Iterator[str]:
     for n in given.records:
         table = census(Path(given.data), "census_occ_100k", "occupation", np.arange(n))
         for l in given.ls:  # noqa: E741
-            pools = list(largest_pools(table, Bucketing(l, None, True), given.size))
+            pools = list(largest_pools(table, Bucketing(l, None), given.size))
             for draw in DRAWS:
                 drawn = [to_choose_by(pool, draw, given.samples) for pool in pools]
                 for k in KNOWN if "paper" not in draw else (0, *KNOWN):

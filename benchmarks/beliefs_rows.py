@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -163,11 +163,10 @@ def attacked(table: Table, promised: Bucketing, size: int, paper: bool, pairs: i
 def lines(given: argparse.Namespace) -> Iterator[str]:
     for n in given.records:
         table = census(Path(given.data), "census_occ_100k", "occupation", np.arange(n))
-        asked = [(f"l = {l}", Bucketing(l, None, True)) for l in given.ls]  # noqa: E741
-        asked += [
-            (f"beta = {b}", Bucketing(None, BetaLikeness(Fraction(b), table.counts.counts), True)) for b in given.betas
-        ]
+        asked = [(f"l = {l}", Bucketing(l, None)) for l in given.ls]  # noqa: E741
+        asked += [(f"beta = {b}", Bucketing(None, BetaLikeness(Fraction(b), table.counts.counts))) for b in given.betas]
         for name, promised in asked:
             for paper in (True, False):
                 draw = "paper" if paper else "rainbow"
-                yield f"{n:6,} {name:9} {draw:8} {attacked(table, promised, given.size, paper, given.pairs)}"
+                made = replace(promised, dummies=True if paper else None)
+                yield f"{n:6,} {name:9} {draw:8} {attacked(table, made, given.size, paper, given.pairs)}"
