@@ -4,7 +4,8 @@ Source: heterogeneous generalization, Algorithm 1 and Theorem 2, made exact. The
 share a value. Both betray: a made-up record's value follows from the table's counts, and with it the labels of everybody who is known to
 share its bucket; a value of two buckets may be shown twice around a person, who is then believed to have it with 2/l. So:
 
-    the remainder     while the number of records is no multiple of l, one record of each of the l + 1 most frequent values is set aside
+    the remainder     if the number of records is no multiple of l but r above one, one record of each of the l + r most frequent values is
+                      set aside; where that cannot be, one of each of the l + 1 most frequent ones, r times
     a perfect fit     the rest is packed into l buckets of equal size, every value in one of them (Algorithm 1, then subset sums)
     no perfect fit    one record of each of l frequent values is set aside, which keeps the rest eligible, and it is tried again
 
@@ -110,16 +111,21 @@ def _subset(items: list[tuple[int, int]], target: int) -> set[int] | None:
 
 def _without_remainder(counts: Int64Array, l: int) -> tuple[Int64Array, Counter[tuple[int, ...]] | None]:  # noqa: E741
     """(counts whose sum is a multiple of l and which are eligible, what was set aside); (counts, None) when that cannot be done so."""
-    left, aside = counts.copy(), Counter[tuple[int, ...]]()
-    for _ in range(int(counts.sum()) % l):
-        top = _largest(left, l + 1)
-        if len(top) <= l:
-            return counts, None
-        left[top] -= 1
-        aside[tuple(sorted(top.tolist()))] += 1
-        if left.any() and not bool(LDiversity(l).eligible(left[None, :])[0]):
-            return counts, None
-    return left, aside
+    rest = int(counts.sum()) % l
+    # one pool of l + rest matches costs less than `rest` pools of l + 1, which are l - 1 times more records for each of them
+    for width, times in ((l + rest, 1), (l + 1, rest)):
+        left, aside = counts.copy(), Counter[tuple[int, ...]]()
+        for _ in range(times if rest else 0):
+            top = _largest(left, width)
+            if len(top) < width:
+                break
+            left[top] -= 1
+            aside[tuple(sorted(top.tolist()))] += 1
+            if left.any() and not bool(LDiversity(l).eligible(left[None, :])[0]):
+                break
+        else:
+            return left, aside
+    return counts, None
 
 
 def _dealt_round(counts: Int64Array, l: int) -> Counter[tuple[int, ...]]:  # noqa: E741
