@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,9 @@ def test_the_notebook_runs(spark, capsys) -> None:  # type: ignore[no-untyped-de
     assert "stops paying" in story
     assert re.search(r"^passed  .*t-close", story, re.MULTILINE)
     assert "FAILED" not in story
-    losses = re.findall(r"^(?:default|as published): average information loss (\d\.\d+)", story, re.MULTILINE)
-    assert len(losses) == 2
-    assert float(losses[0]) < float(losses[1])
+    # the key is a fresh one: which of the two loses less is luck on so few adults, how far a group may lie is not
+    told = re.findall(
+        r"^(default|as published): average information loss (0\.\d+), farthest group at (\S+)$", story, re.MULTILINE
+    )
+    assert [name for name, _, _ in told] == ["default", "as published"]
+    assert all(0 < float(loss) < 1 and Fraction(t) <= Fraction(1, 5) for _, loss, t in told)
