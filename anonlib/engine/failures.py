@@ -77,8 +77,10 @@ _NEW_PARSER = re.compile(r"PARSE_DATETIME_BY_NEW_PARSER|Fail to parse '")
 _TOO_LONG = re.compile(r"TextParsingException")
 _OPTION = re.compile(
     r"INVALID_PARAMETER_VALUE\.CHARSET|DATETIME_PATTERN_RECOGNITION|INVALID_TIMEZONE|Illegal file pattern|IllegalCharsetName"
-    r"|UnsupportedCharset|INVALID_DATETIME_PATTERN"
+    r"|UnsupportedCharset|INVALID_DATETIME_PATTERN|UnsupportedEncodingException: |Unknown time-zone ID: "
 )
+_BARE_OPTION = re.compile(r"(?:UnsupportedEncodingException|Unknown time-zone ID): \S+")
+"""As Spark 3.5 has it, amidst a trace or alone."""
 _BAD_FILE = re.compile(r"reading file (\S+?)\.?\s")
 
 
@@ -106,7 +108,9 @@ def _misread(text: str) -> str | None:
             for line in text.split("\n")
             if re.search(r"but got|Fail to recognize|timezone: |Illegal file|Charset", line)
         ]
-        return f"one of input.options has a value that Spark does not know: {_plainly(lines[0] if lines else text)}"
+        bare = _BARE_OPTION.search(text)
+        said = bare[0] if bare else lines[0] if lines else text
+        return f"one of input.options has a value that Spark does not know: {_plainly(said)}"
     if _NEW_PARSER.search(text):
         return (
             "a date or time is not written as dateFormat or timestampFormat says, and older versions of Spark read it otherwise; mend it, "
