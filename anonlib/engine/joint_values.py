@@ -27,7 +27,8 @@ def joint_values(coded: DataFrame, columns: int, limit: int) -> tuple[tuple[Int6
     """
     names = [f"s{i}" for i in range(columns)]
     with explained("counting combinations of sensitive values"):
-        table = coded.groupBy(*names).agg(F.count(F.lit(1)).alias("records")).limit(limit + 1).toPandas()
+        counted = coded.groupBy(*names).agg(F.count(F.lit(1)).alias("records"))
+        table = counted.limit(limit + 1).toPandas()  # bounded by `limit`
     if len(table) > limit:
         raise TooManyCombinations(f"there are more than {limit:,} combinations of sensitive values")
     table = table.sort_values(names, ignore_index=True)

@@ -30,6 +30,7 @@ from pyspark.sql import types as T
 from anonlib.engine import file_schemas
 from anonlib.engine.failures import Misread, explained, refusal_text
 from anonlib.engine.unreadable import Unreadable, counted, sentence
+from anonlib.errors import SpecError
 from anonlib.spec.reader_options import CORRUPT_RECORD, is_on, record_options, strict_options
 from anonlib.spec.release import Input
 from anonlib.sql import quoted
@@ -147,6 +148,10 @@ def _open(spark: SparkSession, given: Input, used: Collection[str] | None) -> Te
             raw = reader.schema(f"{schema}\n, {CORRUPT_RECORD} STRING").load(given.path)  # a comment ends with its line
         names = raw.columns
         cells = raw.schema.fields[: names.index(CORRUPT_RECORD)]
+    if own := [field.name for field in cells if field.name.lower() in (CELLS, BROKEN)]:
+        raise SpecError(
+            f"input.path {given.path!r}: the column {own[0]!r} has a name that reading needs for itself; rename it"
+        )
     return TextTable(raw, tuple(cells), frozenset(name.lower() for name in (names if used is None else used)), given)
 
 

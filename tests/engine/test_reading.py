@@ -216,3 +216,11 @@ def test_a_date_is_a_whole_one(spark, table):
     """Left to itself, Spark reads all of these as 1 January 2020."""
     lines = [b"2020", b"2020-01", b"2020-1-1", b"2020-01-01 or so", b"2020-01-01T", b"2020-01-01"]
     assert "5 cell(s) of 'a'" in refusal(spark, table(lines, header="a", schema="a DATE"), ["a"])
+
+
+@pytest.mark.parametrize("name", [reading.CELLS, reading.BROKEN])
+@pytest.mark.parametrize("unreadable", ["error", "missing", "drop"])
+def test_a_column_of_a_name_that_reading_needs(spark, table, name, unreadable):
+    given = table([b"1"], header=name, schema=f"{name} INT").model_copy(update={"unreadable": unreadable})
+    with pytest.raises(SpecError, match=f"'{name}' has a name that reading needs for itself; rename it"):
+        reading.read(spark, given)
