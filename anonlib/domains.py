@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anonlib.arrays import Float64Array, Int64Array
 from anonlib.hierarchy import Hierarchy
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ class NumericDomain:
         """The span of the domain; 1 when it has a single value, so that shares of it are 0."""
         return float(self.high - self.low) or 1.0
 
-    def penalty(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
+    def penalty(self, low: npt.ArrayLike, high: npt.ArrayLike) -> Float64Array:
         """(u - l) / (U - L), elementwise: NCP, and SABRE's information loss too."""
         return (np.asarray(high, dtype=np.float64) - np.asarray(low, dtype=np.float64)) / self.width
 
@@ -55,11 +53,11 @@ class CategoricalDomain:
         """|A|."""
         return len(self.values)
 
-    def penalty(self, distinct: npt.ArrayLike) -> FloatArray:
+    def penalty(self, distinct: npt.ArrayLike) -> Float64Array:
         """(count - 1) / (|A| - 1) for sets of `distinct` values, elementwise; 0 when the domain has a single value."""
         return (np.asarray(distinct, dtype=np.float64) - 1) / max(1, self.size - 1)
 
-    def information_loss(self, distinct: npt.ArrayLike, first: IntArray, last: IntArray) -> FloatArray:
+    def information_loss(self, distinct: npt.ArrayLike, first: Int64Array, last: Int64Array) -> Float64Array:
         """SABRE's loss (section 3.2) of sets of `distinct` values whose smallest and largest codes are `first` and `last`, elementwise.
 
         With a hierarchy, the share of its leaves under their lowest common ancestor; without, of the domain's values that are in the
@@ -78,7 +76,7 @@ DENSE = 1 << 25
 """Bytes that a table of runs x values may take."""
 
 
-def penalty_of_runs(domain: Domain, values: npt.NDArray[Any], bounds: IntArray) -> FloatArray:
+def penalty_of_runs(domain: Domain, values: npt.NDArray[Any], bounds: Int64Array) -> Float64Array:
     """The penalty of publishing each run of values by its tight box, (g,).
 
     values : (n,) codes, run after run; bounds : (g + 1,) int64, run r is values[bounds[r]:bounds[r + 1]], none is empty
@@ -96,6 +94,6 @@ def penalty_of_runs(domain: Domain, values: npt.NDArray[Any], bounds: IntArray) 
     return domain.penalty(np.bincount(pairs // domain.size, minlength=runs))
 
 
-def generalized_certainty_penalty(penalties: Sequence[FloatArray]) -> float:
+def generalized_certainty_penalty(penalties: Sequence[Float64Array]) -> float:
     """GCP: the mean of the per-record penalties (one array per quasi-identifier) over records and attributes."""
     return float(np.mean([np.mean(column) for column in penalties])) if penalties else 0.0

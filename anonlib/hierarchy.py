@@ -20,11 +20,9 @@ from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from anonlib.arrays import Int64Array
 from anonlib.errors import SpecError
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +41,11 @@ class Hierarchy:
     """
 
     labels: tuple[str, ...]
-    parents: IntArray
-    heights: IntArray
-    first: IntArray
-    last: IntArray
-    ancestors: IntArray
+    parents: Int64Array
+    heights: Int64Array
+    first: Int64Array
+    last: Int64Array
+    ancestors: Int64Array
     source: str = field(default="", repr=False)
     _leaf_of: dict[str, int] = field(init=False, repr=False)
 
@@ -86,7 +84,7 @@ class Hierarchy:
         """The file's rows again, in leaf order: leaf, ..., root."""
         return [[self.labels[node] for node in leaf] for leaf in self.ancestors]
 
-    def positions(self, values: Iterable[str]) -> IntArray:
+    def positions(self, values: Iterable[str]) -> Int64Array:
         """The leaf of each value, (n,) int64. Raises SpecError naming the first values that are no leaves."""
         wanted = list(values)
         missing = [value for value in dict.fromkeys(wanted) if value not in self._leaf_of]
@@ -99,7 +97,7 @@ class Hierarchy:
             )
         return np.array([self._leaf_of[value] for value in wanted], dtype=np.int64)
 
-    def cover(self, low: IntArray, high: IntArray) -> IntArray:
+    def cover(self, low: Int64Array, high: Int64Array) -> Int64Array:
         """The lowest node above all leaves low[i]..high[i], (n,) int64. O(n * levels)."""
         low, high = np.asarray(low, dtype=np.int64), np.asarray(high, dtype=np.int64)
         node = low.copy()
@@ -109,7 +107,7 @@ class Hierarchy:
             climbing = (self.last[node] < high) | (self.first[node] > low)
         return node
 
-    def lowest_common_ancestor(self, one: IntArray, other: IntArray) -> IntArray:
+    def lowest_common_ancestor(self, one: Int64Array, other: Int64Array) -> Int64Array:
         """The lowest node above (or equal to) both nodes, pair by pair, (n,) int64."""
         one, other = np.asarray(one, dtype=np.int64), np.asarray(other, dtype=np.int64)
         return self.cover(np.minimum(self.first[one], self.first[other]), np.maximum(self.last[one], self.last[other]))

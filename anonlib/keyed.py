@@ -13,15 +13,12 @@ import hashlib
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-Int64Array = npt.NDArray[np.int64]
-UInt64Array = npt.NDArray[np.uint64]
-IndexArray = npt.NDArray[np.integer[Any]]
+from anonlib.arrays import BoolArray, Int32Array, Int64Array, IntegerArray, UInt64Array
 
 KEY_BYTES = 32
 ROUNDS = 8
@@ -86,7 +83,7 @@ class Draws:
     key: bytes
     purpose: str
 
-    def words(self, i: IndexArray, j: IndexArray, attempt: int = 0) -> UInt64Array:
+    def words(self, i: IntegerArray, j: IntegerArray, attempt: int = 0) -> UInt64Array:
         """(N, 2) uint64 uniform words for N pairs of coordinates, 0 <= i < 2^32, 0 <= j < 2^63; another `attempt` gives other words."""
         places = np.empty((len(i), 2), dtype="<u8")
         places[:, 0] = np.asarray(i, dtype=np.uint64) | (np.uint64(attempt) << np.uint64(32))
@@ -127,7 +124,7 @@ class KeyedPermutation:
     def _tables(self) -> _Tables:
         return _tables(self.key, self.purpose, np.asarray(self.sizes, dtype=np.int64).tobytes())
 
-    def __call__(self, domain: IndexArray, rank: Int64Array) -> Int64Array:
+    def __call__(self, domain: IntegerArray, rank: Int64Array) -> Int64Array:
         """The permuted ranks.
 
         domain : (N,) integer, which of the m permutations; rank : (N,) int64 in [0, sizes[domain]). Returns (N,) int64.
@@ -142,7 +139,7 @@ class KeyedPermutation:
         result[there] = self._walk(domain[there], rank[there])
         return result
 
-    def _walk(self, domain: IndexArray, rank: Int64Array) -> Int64Array:
+    def _walk(self, domain: IntegerArray, rank: Int64Array) -> Int64Array:
         """Cycle walking: a value outside its domain is enciphered again. The walk ends, since a permutation's cycles return."""
         values = self._tables.encipher(domain, rank)
         outside = np.flatnonzero(values >= self.sizes[domain])
@@ -160,12 +157,12 @@ class _Tables:
     For an explicit domain the permutation begins at start[i].
     """
 
-    explicit: npt.NDArray[np.bool_]
-    side: npt.NDArray[np.int32]
+    explicit: BoolArray
+    side: Int32Array
     start: Int64Array
-    table: npt.NDArray[np.int32]
+    table: Int32Array
 
-    def encipher(self, domain: IndexArray, value: Int64Array) -> Int64Array:
+    def encipher(self, domain: IntegerArray, value: Int64Array) -> Int64Array:
         side = self.side[domain]
         start = self.start[domain]
         quotient, remainder = np.divmod(value, side)
@@ -186,7 +183,7 @@ def _tables(key: bytes, purpose: str, sizes_in_bytes: bytes) -> _Tables:
     explicit = sizes <= EXPLICIT
     side = np.array([math.isqrt(max(0, size - 1)) + 1 for size in sizes.tolist()], dtype=np.int32)
     start = np.zeros(m, dtype=np.int64)
-    parts: list[npt.NDArray[np.int32]] = []
+    parts: list[Int32Array] = []
     filled = 0
     for i in range(m):
         stream = Stream(key, purpose, i, int(sizes[i]))

@@ -10,9 +10,9 @@ from typing import Any
 
 import anonlib
 from anonlib.audit import folder, folder_judge
-from anonlib.audit.bucketized import audit as audit_bucketized
-from anonlib.audit.generalized import audit as audit_generalized
-from anonlib.audit.perturbed import audit as audit_perturbed
+from anonlib.audit.bucketized.audit import audit as audit_bucketized
+from anonlib.audit.generalized.audit import audit as audit_generalized
+from anonlib.audit.perturbed.audit import audit as audit_perturbed
 from anonlib.audit.verdict import Check, Verdict
 from anonlib.engine import reading, tables
 from anonlib.engine.failures import explained

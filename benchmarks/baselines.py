@@ -27,15 +27,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow.parquet as pq
 
+from anonlib.arrays import Codes, Int64Array
 from anonlib.domains import CategoricalDomain, Domain, NumericDomain, generalized_certainty_penalty, penalty_of_runs
 from anonlib.engine.cut_by_quasi_identifiers import numbered
 from anonlib.hierarchy import read_hierarchy
+from anonlib.kernels.classes.mondrian import mondrian
 from anonlib.kernels.hilbert import hilbert_positions
-from anonlib.kernels.mondrian import mondrian
-from anonlib.kernels.ring_generalization import Rings, rings, rings_within
+from anonlib.kernels.matching.ring_generalization import Rings, rings, rings_within
 from anonlib.methods.baselines.burel import Filling
 from anonlib.privacy.class_requirements import (
     AllOf,
@@ -48,12 +48,11 @@ from anonlib.privacy.class_requirements import (
 )
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.t_closeness import GroundDistance, TCloseness
-from anonlib.solvers.burel import ROOM, value_buckets
-from anonlib.solvers.full_domain_lattice import Combinations, search
-from anonlib.solvers.kd_cut import kd_tree
+from anonlib.solvers.classes.burel import ROOM, value_buckets
+from anonlib.solvers.classes.full_domain_lattice import Combinations, search
+from anonlib.solvers.classes.kd_cut import kd_tree
 from benchmarks import machine
 
-Codes = npt.NDArray[Any]
 HIERARCHIES = Path(__file__).resolve().parents[1] / "conf" / "hierarchies"
 CENSUS = ("age", "gender", "education", "marital_status", "race", "work_class", "country")
 COIL = ("maanthui", "mgemomv", "mgemleef", "moshoofd")
@@ -66,7 +65,7 @@ class Table:
 
     columns: list[Codes]
     domains: list[Domain]
-    sensitive: npt.NDArray[np.int64]
+    sensitive: Int64Array
     m: int
 
     @property
@@ -83,7 +82,7 @@ def read(
     names: Sequence[str],
     sensitive: str,
     numeric: Sequence[str] = (),
-    rows: npt.NDArray[np.int64] | None = None,
+    rows: Int64Array | None = None,
 ) -> Table:
     """A Parquet table as kernels see it. Domains are those of the rows that are read."""
     table = pq.read_table(path, columns=[*names, sensitive])
@@ -110,16 +109,16 @@ def read(
     return Table(columns, domains, codes.astype(np.int64), len(values))
 
 
-def census(folder: Path, name: str, sensitive: str, rows: npt.NDArray[np.int64] | None = None) -> Table:
+def census(folder: Path, name: str, sensitive: str, rows: Int64Array | None = None) -> Table:
     return read(folder / f"{name}.parquet", CENSUS, sensitive, ("age", "education"), rows)
 
 
-def runs(table: Table, classes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def runs(table: Table, classes: Int64Array) -> tuple[Int64Array, Int64Array]:
     sizes = np.bincount(classes)
     return np.argsort(classes, kind="stable"), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def gcp(table: Table, classes: npt.NDArray[np.int64]) -> float:
+def gcp(table: Table, classes: Int64Array) -> float:
     """GCP of the tight boxes of classes."""
     order, bounds = runs(table, classes)
     weight = np.diff(bounds) / table.n * (len(bounds) - 1)
@@ -128,7 +127,7 @@ def gcp(table: Table, classes: npt.NDArray[np.int64]) -> float:
     )
 
 
-def gcp_of_matches(table: Table, matches: npt.NDArray[np.int64]) -> float:
+def gcp_of_matches(table: Table, matches: Int64Array) -> float:
     """GCP of boxes around each record's matches, (n, l)."""
     bounds = np.arange(0, matches.size + 1, matches.shape[1], dtype=np.int64)
     return generalized_certainty_penalty(
@@ -136,7 +135,7 @@ def gcp_of_matches(table: Table, matches: npt.NDArray[np.int64]) -> float:
     )
 
 
-def ail(table: Table, classes: npt.NDArray[np.int64]) -> float:
+def ail(table: Table, classes: Int64Array) -> float:
     """SABRE's average information loss of the tight boxes of classes."""
     order, bounds = runs(table, classes)
     weight, found = np.diff(bounds) / table.n, 0.0
@@ -149,12 +148,12 @@ def ail(table: Table, classes: npt.NDArray[np.int64]) -> float:
     return found / len(table.columns)
 
 
-def held(table: Table, classes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def held(table: Table, classes: Int64Array) -> Int64Array:
     cells = np.bincount(classes * table.m + table.sensitive, minlength=(int(classes.max()) + 1) * table.m)
     return cells.reshape(-1, table.m).astype(np.int64)
 
 
-def cut(table: Table, requirement: Requirement, **more: Any) -> npt.NDArray[np.int64]:
+def cut(table: Table, requirement: Requirement, **more: Any) -> Int64Array:
     classes = mondrian(table.columns, table.domains, table.sensitive, table.m, requirement, **more)
     assert requirement.holds(held(table, classes)).all()
     return classes
@@ -175,7 +174,7 @@ def by_l(table: Table) -> Iterator[str]:
             continue
         classes, cutting = timed(lambda bound=bound: cut(table, bound))
 
-        def within(l: int = l, classes: npt.NDArray[np.int64] = classes) -> Rings:  # noqa: E741
+        def within(l: int = l, classes: Int64Array = classes) -> Rings:  # noqa: E741
             return rings_within(curve, table.sensitive, l, classes)
 
         def along(l: int = l) -> Rings:  # noqa: E741
@@ -243,7 +242,7 @@ def by_t(name: str, table: Table, distance: GroundDistance, full_domain: bool = 
 
 
 def _closeness(
-    name: str, t: str, method: str, table: Table, classes: npt.NDArray[np.int64], close: TCloseness, seconds: float
+    name: str, t: str, method: str, table: Table, classes: Int64Array, close: TCloseness, seconds: float
 ) -> str:
     cells = held(table, classes)
     return (

@@ -24,14 +24,14 @@ from pathlib import Path
 import numpy as np
 
 from anonlib.domains import generalized_certainty_penalty, penalty_of_runs
-from anonlib.kernels.disjoint_matchings import random_matching
-from anonlib.kernels.matching_deal import deal, into_pools
-from anonlib.kernels.matching_graph import matching_graph
-from anonlib.kernels.rainbow_colouring import rainbow_matching
+from anonlib.kernels.matching.disjoint_matchings import random_matching
+from anonlib.kernels.matching.matching_deal import deal, into_pools
+from anonlib.kernels.matching.matching_graph import matching_graph
+from anonlib.kernels.matching.rainbow_colouring import rainbow_matching
 from anonlib.keyed import Stream
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.match_buckets import MatchBuckets
-from anonlib.solvers.match_partitions import Bucketing
+from anonlib.solvers.matching.match_partitions import Bucketing
 from benchmarks import beliefs_insiders, beliefs_rows, machine
 from benchmarks.baselines import KEY, Table, census
 from benchmarks.heterogeneous import partitions

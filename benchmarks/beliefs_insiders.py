@@ -34,12 +34,12 @@ from anonlib.evaluation.attacks_insiders import (
     walk,
     worst_first,
 )
-from anonlib.kernels.disjoint_matchings import random_matching
-from anonlib.kernels.matching_deal import deal, into_pools
-from anonlib.kernels.matching_graph import matching_graph
-from anonlib.kernels.rainbow_colouring import rainbow_matching
+from anonlib.kernels.matching.disjoint_matchings import random_matching
+from anonlib.kernels.matching.matching_deal import deal, into_pools
+from anonlib.kernels.matching.matching_graph import matching_graph
+from anonlib.kernels.matching.rainbow_colouring import rainbow_matching
 from anonlib.keyed import Stream
-from anonlib.solvers.match_partitions import Bucketing
+from anonlib.solvers.matching.match_partitions import Bucketing
 from benchmarks.baselines import KEY, Table, census
 from benchmarks.heterogeneous import partitions
 

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from anonlib.kernels.fake_deal import FakeDeal
-from anonlib.kernels.fake_values import FakeValues
-from anonlib.kernels.round_robin import Deal, RoundRobin, composition
+from anonlib.kernels.ranked.fake_deal import FakeDeal
+from anonlib.kernels.ranked.fake_values import FakeValues
+from anonlib.kernels.ranked.round_robin import Deal, RoundRobin, composition
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy, told_by_counts
-from anonlib.solvers import choose
-from anonlib.solvers.fake_values import plan
+from anonlib.solvers.buckets import choose
+from anonlib.solvers.buckets.fake_values import plan
 
 KEY = bytes(range(32))
 TABLES = {"census_occ_100k": ("occupation", "age"), "diabetes_130us": ("diag_1", "num_medications")}

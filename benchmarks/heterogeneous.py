@@ -26,19 +26,19 @@ from pathlib import Path
 import numpy as np
 
 from anonlib.domains import generalized_certainty_penalty, penalty_of_runs
+from anonlib.kernels.classes.mondrian import mondrian
 from anonlib.kernels.hilbert import hilbert_positions
-from anonlib.kernels.match_boxes import match_boxes
-from anonlib.kernels.matching_deal import deal, into_pools
-from anonlib.kernels.matching_graph import matching_graph
-from anonlib.kernels.mondrian import mondrian
-from anonlib.kernels.rainbow_colouring import rainbow_matching
-from anonlib.kernels.ring_generalization import rings, rings_within
+from anonlib.kernels.matching.match_boxes import match_boxes
+from anonlib.kernels.matching.matching_deal import deal, into_pools
+from anonlib.kernels.matching.matching_graph import matching_graph
+from anonlib.kernels.matching.rainbow_colouring import rainbow_matching
+from anonlib.kernels.matching.ring_generalization import rings, rings_within
 from anonlib.keyed import Stream
 from anonlib.methods.baselines.burel import Filling
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.class_requirements import beta_likeness, enhanced_beta_likeness, frequency_diversity
-from anonlib.solvers.burel import ROOM, value_buckets
-from anonlib.solvers.match_partitions import Bucketing, GoodPool, merged_runs
+from anonlib.solvers.classes.burel import ROOM, value_buckets
+from anonlib.solvers.matching.match_partitions import Bucketing, GoodPool, merged_runs
 from benchmarks import machine
 from benchmarks.baselines import COIL, KEY, Table, census, cut, gcp, gcp_of_matches, held, read, timed
 

@@ -28,7 +28,7 @@ from anonlib.engine.session import session
 from anonlib.evaluation.retention import retention_by_rho2, retention_chart
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.rho_privacy import RhoPrivacy
-from anonlib.solvers.perturbation_partitioning import Partitioning, solve, solve_whole
+from anonlib.solvers.subtables.perturbation_partitioning import Partitioning, solve, solve_whole
 from anonlib.spec.load import parse_spec
 from benchmarks import machine
 from benchmarks.data import NUMERIC, SENSITIVE, TEXT, person_table

@@ -32,20 +32,20 @@ from anonlib.domains import CategoricalDomain, Domain, NumericDomain, generalize
 from anonlib.errors import AnonlibError
 from anonlib.evaluation.attacks_minimality import minimality
 from anonlib.hierarchy import Hierarchy, parse_hierarchy, read_hierarchy
-from anonlib.kernels.equivalence_classes import TakeOut, scaled
-from anonlib.kernels.halving import Records, information_loss
+from anonlib.kernels.classes.equivalence_classes import TakeOut, scaled
+from anonlib.kernels.classes.halving import Records, information_loss
+from anonlib.kernels.classes.mondrian import mondrian
 from anonlib.kernels.hilbert import hilbert_positions
-from anonlib.kernels.mondrian import mondrian
 from anonlib.methods.sabre import halving, symmetric
 from anonlib.privacy.class_requirements import KAnonymity, all_of
 from anonlib.privacy.ec_sizes import Partitions
 from anonlib.privacy.sub_buckets import JointValues
 from anonlib.privacy.t_closeness import GroundDistance, TCloseness
-from anonlib.solvers.ec_size_tree import choose
-from anonlib.solvers.full_domain_lattice import Combinations, search
-from anonlib.solvers.kd_cut import kd_tree
-from anonlib.solvers.sabre_buckets import bucketize
-from anonlib.solvers.sub_buckets import pack
+from anonlib.solvers.classes.ec_size_tree import choose
+from anonlib.solvers.classes.full_domain_lattice import Combinations, search
+from anonlib.solvers.classes.kd_cut import kd_tree
+from anonlib.solvers.classes.sabre_buckets import bucketize
+from anonlib.solvers.classes.sub_buckets import pack
 from benchmarks import machine
 
 HERE = Path(__file__).resolve().parents[1]

@@ -17,8 +17,8 @@ import numpy as np
 
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy
-from anonlib.solvers import choose, two_size
-from anonlib.solvers.sensitive_table import SensitiveTable
+from anonlib.solvers.buckets import choose, two_size
+from anonlib.solvers.buckets.sensitive_table import SensitiveTable
 from benchmarks import machine
 
 THETA, OFFSET, LARGEST = 8, "0.02", 50

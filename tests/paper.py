@@ -13,11 +13,11 @@ from fractions import Fraction
 from typing import Any
 
 from anonlib import words
-from anonlib.audit.bucketized_facts import BucketizedFacts, Entry, QitFacts, StFacts
-from anonlib.audit.generalized_facts import AttributeFacts, BoxFacts, ClassFacts, GeneralizedFacts, GraphFound, Worst
-from anonlib.audit.generalized_promises import Found
-from anonlib.audit.perturbed_facts import Entry as Value
-from anonlib.audit.perturbed_facts import MicrodataFacts, OperatorFacts, PerturbedFacts
+from anonlib.audit.bucketized.facts import BucketizedFacts, Entry, QitFacts, StFacts
+from anonlib.audit.generalized.facts import AttributeFacts, BoxFacts, ClassFacts, GeneralizedFacts, GraphFound, Worst
+from anonlib.audit.generalized.promises import Found
+from anonlib.audit.perturbed.facts import Entry as Value
+from anonlib.audit.perturbed.facts import MicrodataFacts, OperatorFacts, PerturbedFacts
 from anonlib.audit.verdict import Measured
 from anonlib.exact import text
 from anonlib.release.manifest import Manifest

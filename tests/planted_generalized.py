@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from anonlib import words
-from anonlib.audit.generalized import audit
+from anonlib.audit.generalized.audit import audit
 from anonlib.exact import exact
 from anonlib.hierarchy import parse_hierarchy
 from anonlib.release.generalized import EC_ID, MATCHES, MICRODATA

@@ -16,10 +16,8 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-Numbers = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
+from anonlib.arrays import Float64Array, Int64Array
 
 # --- comparisons ----------------------------------------------------------------------------------------------------------------
 
@@ -203,7 +201,7 @@ def discernibility(sizes: Mapping[int, int]) -> int:
     return sum(number * size * size for size, number in sizes.items())
 
 
-def interval_penalty(low: Numbers, high: Numbers, domain_low: float, domain_high: float) -> Numbers:
+def interval_penalty(low: Float64Array, high: Float64Array, domain_low: float, domain_high: float) -> Float64Array:
     """NCP of intervals (heterogeneous generalization, section 2), and SABRE's loss (section 3.2): the share of the domain's span, (n,)."""
     span = float(domain_high) - float(domain_low)
     if not span > 0:
@@ -211,12 +209,12 @@ def interval_penalty(low: Numbers, high: Numbers, domain_low: float, domain_high
     return np.asarray((high.astype(np.float64) - low.astype(np.float64)) / span)
 
 
-def set_penalty(distinct: Counts, domain: int) -> Numbers:
+def set_penalty(distinct: Int64Array, domain: int) -> Float64Array:
     """NCP of sets of so many values, (n,): those beyond the first, as a share of all beyond the first. 0 for one value, 1 for all."""
     return np.zeros(len(distinct)) if domain <= 1 else np.asarray((distinct - 1) / (domain - 1))
 
 
-def set_loss(distinct: Counts, covered: Counts, domain: int) -> Numbers:
+def set_loss(distinct: Int64Array, covered: Int64Array, domain: int) -> Float64Array:
     """SABRE's loss of sets of values, (n,): 0 for one value, else the share of the domain that it covers (all leaves below the lowest
     common ancestor, where there is a hierarchy)."""
     return np.where(distinct > 1, covered / max(1, domain), 0.0)

@@ -13,14 +13,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from pyspark.sql import DataFrame
 
+from anonlib.arrays import Int64Array
 from anonlib.engine import curve_ranks
 from anonlib.engine.cut_by_quasi_identifiers import CELL
 from anonlib.engine.relational import with_columns
 
-Int64Array = npt.NDArray[np.int64]
 Positions = Callable[[list[Any]], Int64Array]
 """code columns -> the place of each record along the curve."""
 

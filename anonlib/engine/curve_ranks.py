@@ -17,20 +17,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from anonlib.arrays import Codes, Int64Array
 from anonlib.engine.failures import TaskRefusal, explained
 from anonlib.engine.ranks import CHANGED
 from anonlib.engine.relational import rows
 from anonlib.errors import AnonlibError
 from anonlib.keyed import Stream
 
-Int64Array = npt.NDArray[np.int64]
-Codes = npt.NDArray[Any]
 Curve = Callable[[list[Codes], Int64Array], tuple[Int64Array, Int64Array]]
 """(code columns, first sensitive codes) -> (group, place on the curve) of each record."""
 Locate = Callable[[Int64Array, Int64Array], tuple[Int64Array, Int64Array]]

@@ -12,19 +12,17 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from anonlib.arrays import Codes, Int64Array
 from anonlib.engine.failures import TaskRefusal, explained
 from anonlib.engine.relational import aggregate, one_row
 from anonlib.errors import AnonlibError
 from anonlib.keyed import Stream
 
-Int64Array = npt.NDArray[np.int64]
-Codes = npt.NDArray[Any]
 Kernel = Callable[[list[Codes], Int64Array, int], dict[str, Any]]
 """(code columns, sensitive codes, partition) -> {column of the schema: as many values as records come out}."""
 

@@ -6,14 +6,12 @@ One pass and a shuffle of counts; at most `limit` combinations reach the driver.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from anonlib.arrays import Int64Array
 from anonlib.engine.failures import explained
 from anonlib.errors import AnonlibError
-
-Int64Array = npt.NDArray[np.int64]
 
 
 class TooManyCombinations(AnonlibError):

@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from anonlib.arrays import Int64Array, IntegerArray
 from anonlib.engine.failures import TaskRefusal
 from anonlib.engine.statistics import SensitiveStatistics
 
-Kernel = Callable[[npt.NDArray[np.integer[Any]], npt.NDArray[np.int64]], npt.NDArray[np.int64]]
+Kernel = Callable[[IntegerArray, Int64Array], Int64Array]
 """(value codes (N,), ranks within value (N,) int64) -> (N,) int64."""
 
 FIRST_ROW = (
@@ -63,9 +63,7 @@ def _pandas_udf(function: Callable[..., Any]) -> Callable[..., Any]:
     return F.pandas_udf(function, returnType="long").asNondeterministic()
 
 
-def _ranker(
-    hashes: npt.NDArray[np.int64], by_partition: dict[int, npt.NDArray[np.int64]], kernel: Kernel
-) -> Callable[..., Any]:
+def _ranker(hashes: Int64Array, by_partition: dict[int, Int64Array], kernel: Kernel) -> Callable[..., Any]:
     def ranks(batches: Iterator[pd.Series]) -> Iterator[pd.Series]:
         from pyspark import TaskContext
 
@@ -78,7 +76,7 @@ def _ranker(
     return ranks
 
 
-def _carried_ranker(hashes: npt.NDArray[np.int64], kernel: Kernel) -> Callable[..., Any]:
+def _carried_ranker(hashes: Int64Array, kernel: Kernel) -> Callable[..., Any]:
     def ranks(batches: Iterator[tuple[pd.Series, pd.Series]]) -> Iterator[pd.Series]:
         from pyspark import TaskContext
 
@@ -98,7 +96,7 @@ def _carried_ranker(hashes: npt.NDArray[np.int64], kernel: Kernel) -> Callable[.
 class PartitionRanks:
     """Running ranks down one partition. Pure arithmetic; knows nothing of Spark but the words of its refusals."""
 
-    def __init__(self, hashes: npt.NDArray[np.int64], partition: int, packed: npt.NDArray[np.int64] | None) -> None:
+    def __init__(self, hashes: Int64Array, partition: int, packed: Int64Array | None) -> None:
         self._order = np.argsort(hashes)
         self._sorted = hashes[self._order]
         self._partition = partition
@@ -111,7 +109,7 @@ class PartitionRanks:
             self._next[code] = offset
             self._end[code] = offset + n
 
-    def next(self, hashed: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.int64]]:
+    def next(self, hashed: Int64Array) -> tuple[IntegerArray, Int64Array]:
         """(codes, ranks) of the next records of the partition, given their value hashes (N,) int64."""
         place = np.searchsorted(self._sorted, hashed)
         place[place == len(self._sorted)] = 0

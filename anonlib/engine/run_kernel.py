@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from anonlib.arrays import Float64Array
 from anonlib.engine.relational import aggregate, rows
 
-Kernel = Callable[[Iterable[Any]], npt.NDArray[np.float64]]
+Kernel = Callable[[Iterable[Any]], Float64Array]
 
 
-def partial_sums(frame: DataFrame, kernel: Kernel, length: int) -> npt.NDArray[np.float64]:
+def partial_sums(frame: DataFrame, kernel: Kernel, length: int) -> Float64Array:
     """The sum over all partitions of `kernel(record batches of the partition)`, a float64 vector of `length`.
 
     kernel : gets the iterator of the partition's Arrow record batches, and returns (length,) float64. It is pickled: the package

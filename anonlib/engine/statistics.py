@@ -16,9 +16,10 @@ import pandas as pd
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from anonlib.arrays import Int64Array
 from anonlib.engine.failures import explained
 from anonlib.errors import SpecError
-from anonlib.privacy.counts import Int64Array, SensitiveCounts
+from anonlib.privacy.counts import SensitiveCounts
 from anonlib.sql import quoted
 
 DRIVER_CELLS = 2_000_000

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.integer[Any]]
+from anonlib.arrays import BoolArray, Float64Array, IntegerArray, UInt64Array
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class Corruption:
     def length(self) -> int:
         return 2 * len(self.known)
 
-    def __call__(self, batch: Mapping[str, Ints]) -> npt.NDArray[np.float64]:
+    def __call__(self, batch: Mapping[str, IntegerArray]) -> Float64Array:
         ids, held, count = (np.asarray(batch[name], dtype=np.int64) for name in ("bucket", "values", "count"))
         if not len(ids):
             return np.zeros(self.length)
@@ -88,9 +87,7 @@ class Corruption:
             persons.append(float((size - out).sum()))
         return np.array([*sums, *persons])
 
-    def attacks(
-        self, sums: npt.NDArray[np.float64], prior: float, threshold: float, sizes: Sequence[int]
-    ) -> list[Attack]:
+    def attacks(self, sums: Float64Array, prior: float, threshold: float, sizes: Sequence[int]) -> list[Attack]:
         """The attacks, one for each q. threshold : the largest f'_i; sizes : of the buckets.
 
         With q = 0 the accuracy is at most the largest threshold. Known records are promised something only by fake values: the values
@@ -128,7 +125,7 @@ def _corruption_words(q: int, fakes: int) -> str:
 
 
 def corruption(
-    bucket: Ints, count: Ints, fake_values: int, q: int, prior: float, threshold: float, seed: int = 0
+    bucket: IntegerArray, count: IntegerArray, fake_values: int, q: int, prior: float, threshold: float, seed: int = 0
 ) -> Attack:
     """The corruption attack on a table in memory: `bucket` and `count` of the rows of `st`, both (rows,)."""
     order = np.argsort(bucket, kind="stable")
@@ -139,7 +136,7 @@ def corruption(
     return kernel.attacks(sums, prior, threshold, np.unique(sizes).tolist())[0]
 
 
-def _hash(seed: int, bucket: Ints, place: Ints) -> npt.NDArray[np.uint64]:
+def _hash(seed: int, bucket: IntegerArray, place: IntegerArray) -> UInt64Array:
     """The finalizer of SplitMix64, twice: mixes well, and needs no state."""
     with np.errstate(over="ignore"):
         x = bucket.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed % 2**64)
@@ -155,20 +152,20 @@ def _hash(seed: int, bucket: Ints, place: Ints) -> npt.NDArray[np.uint64]:
 class Listed:
     """The rows of `st` in memory: bucket ids, value codes 0..m-1, counts, all (rows,)."""
 
-    bucket: Ints
-    code: Ints
-    count: Ints
+    bucket: IntegerArray
+    code: IntegerArray
+    count: IntegerArray
 
 
 def negative_rules(
-    bucket: Ints,
-    known: Ints,
+    bucket: IntegerArray,
+    known: IntegerArray,
     listed: Listed,
     m: int,
     fake_values: int = 0,
     significance: float = 3.0,
     half: float = 0.5,
-) -> list[npt.NDArray[np.bool_]]:
+) -> list[BoolArray]:
     """The negative associations "who has z does not have x" that the release itself teaches: for each attribute (Z, m) booleans.
 
     bucket : (n,) of each record; known : (n, A) codes of its quasi-identifiers.
@@ -194,7 +191,12 @@ def negative_rules(
 
 
 def negative_association(
-    bucket: Ints, known: Ints, truth: Ints, listed: Listed, rules: Sequence[npt.NDArray[np.bool_]], fake_values: int = 0
+    bucket: IntegerArray,
+    known: IntegerArray,
+    truth: IntegerArray,
+    listed: Listed,
+    rules: Sequence[BoolArray],
+    fake_values: int = 0,
 ) -> Attack:
     """The adversary strikes out of a person's bucket the values that a rule denies to one of the person's quasi-identifiers, and
     guesses the most frequent of the rest (one of the equally frequent at random; if nothing is left, he forgets the rules).
@@ -230,7 +232,7 @@ def negative_association(
     )
 
 
-def _guess(counts: Ints, truth: Ints) -> npt.NDArray[np.float64]:
+def _guess(counts: IntegerArray, truth: IntegerArray) -> Float64Array:
     """(n,): the probability that guessing a most frequent value, ties at random, gives the truth."""
     best = counts == counts.max(axis=1, keepdims=True)
     return best[np.arange(len(truth)), truth] / best.sum(axis=1)

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anonlib.arrays import BoolArray, Float64Array, Int64Array
 from anonlib.queries.boxes import Attribute, BoxReader, Sets, column
-
-Numbers = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 ROWS = 4096
 """Boxes handled at a time: a block of (ROWS, P) flags is 8 MB for 2,000 persons."""
@@ -28,11 +26,13 @@ class Persons:
     """P persons. codes : per quasi-identifier (P,); sensitive : (P,) their true codes; weight : (P,) how many persons each stands for."""
 
     codes: tuple[npt.NDArray[Any], ...]
-    sensitive: Ints
-    weight: Numbers
+    sensitive: Int64Array
+    weight: Float64Array
 
     @staticmethod
-    def drawn(codes: Sequence[npt.NDArray[Any]], sensitive: Ints, alike: Ints, order: Numbers, wanted: int) -> Persons:
+    def drawn(
+        codes: Sequence[npt.NDArray[Any]], sensitive: Int64Array, alike: Int64Array, order: Float64Array, wanted: int
+    ) -> Persons:
         """The `wanted` first of (wanted + 1 or fewer) kinds of persons, ascending in `order` = -ln(u) / alike, u uniform.
 
         alike : how many persons are of each kind. A kind is among the first with the chance 1 - exp(-alike * order[wanted]); with no
@@ -45,7 +45,7 @@ class Persons:
         return Persons(tuple(np.asarray(c)[:wanted] for c in codes), sensitive[:wanted], weight)
 
 
-def fits(found: Attribute, codes: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def fits(found: Attribute, codes: npt.NDArray[Any]) -> BoolArray:
     """(n, P): whether each of n intervals or sets holds each of P codes."""
     if isinstance(found, Sets):
         return np.asarray(found.members()[:, codes])
@@ -66,7 +66,7 @@ class Around:
         """P m."""
         return len(self.persons.sensitive) * self.m
 
-    def __call__(self, batches: Iterable[Any]) -> Numbers:
+    def __call__(self, batches: Iterable[Any]) -> Float64Array:
         total = np.zeros((self.m + 1, len(self.persons.sensitive)))
         for batch in batches:
             for block in self.reader.blocks(batch):
@@ -74,8 +74,8 @@ class Around:
                     self._add(block.slice(start, ROWS), total)
         return np.ascontiguousarray(total[: self.m].T).reshape(-1)
 
-    def _add(self, block: Any, total: Numbers) -> None:
-        held: npt.NDArray[np.bool_] | None = None
+    def _add(self, block: Any, total: Float64Array) -> None:
+        held: BoolArray | None = None
         for i, codes in enumerate(self.persons.codes):
             one = fits(self.reader.attribute(block, i), codes)
             held = one if held is None else held & one

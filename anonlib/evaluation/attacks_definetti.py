@@ -19,13 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from anonlib.arrays import Float64Array, Int32Array, Int64Array
 from anonlib.evaluation.attacks import Attack, Listed
 from anonlib.evaluation.attacks_registry_words import BY_MANY
-
-Ints = npt.NDArray[np.int64]
-Numbers = npt.NDArray[np.float64]
 
 SURE = 0.9
 
@@ -34,11 +31,11 @@ SURE = 0.9
 class Tables:
     """Naive Bayes as logarithms. value : (m,) of p(v); given : per quasi-identifier (its values, m) of p(x | v)."""
 
-    value: Numbers
-    given: tuple[Numbers, ...]
+    value: Float64Array
+    given: tuple[Float64Array, ...]
 
     @staticmethod
-    def learn(known: Ints, values: Ints, sizes: tuple[int, ...], overall: Numbers) -> Tables:
+    def learn(known: Int64Array, values: Int64Array, sizes: tuple[int, ...], overall: Float64Array) -> Tables:
         """From records as (n, A) codes with (n,) sensitive codes, and Laplace's correction; overall : (m,) shares, which are public."""
         m = len(overall)
         held = np.bincount(values, minlength=m).astype(np.float64)
@@ -48,7 +45,7 @@ class Tables:
             given.append(np.log((counts + 1) / (held + size)))
         return Tables(np.log(np.maximum(overall, 1e-300)), tuple(given))
 
-    def score(self, known: Ints, values: Ints) -> Numbers:
+    def score(self, known: Int64Array, values: Int64Array) -> Float64Array:
         """(n,) log p(v) p(x | v); 0 for phantoms, whose codes are negative."""
         total = self.value[values].copy()
         for a, given in enumerate(self.given):
@@ -66,12 +63,12 @@ class DeFinetti:
 
     def __call__(
         self,
-        bucket: Ints,
-        known: Ints,
+        bucket: Int64Array,
+        known: Int64Array,
         listed: Listed,
-        overall: Numbers,
+        overall: Float64Array,
         fixed: Tables | None = None,
-    ) -> npt.NDArray[np.int32]:
+    ) -> Int32Array:
         """(n, m): in how many of the counted sweeps each record held each value.
 
         bucket : (n,) of each record; known : (n, A) codes 0, 1, ...; listed : what the buckets list, at least as many values as
@@ -108,7 +105,7 @@ class DeFinetti:
         return held
 
 
-def _slots(listed: Listed) -> tuple[Ints, Ints, Ints]:
+def _slots(listed: Listed) -> tuple[Int64Array, Int64Array, Int64Array]:
     """(bucket number of each listed value, the values, where each bucket starts), by bucket."""
     _, number = np.unique(listed.bucket, return_inverse=True)
     order = np.argsort(number.reshape(-1), kind="stable")
@@ -118,14 +115,14 @@ def _slots(listed: Listed) -> tuple[Ints, Ints, Ints]:
     return ids, values, np.searchsorted(ids, np.arange(int(number.max()) + 1))
 
 
-def _pairs(ids: Ints, start: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
+def _pairs(ids: Int64Array, start: Int64Array, rng: np.random.Generator) -> tuple[Int64Array, Int64Array]:
     """Random disjoint pairs of slots of the same bucket."""
     order = np.lexsort((rng.random(len(ids)), ids))
     first = np.flatnonzero(((np.arange(len(ids)) - start[ids]) % 2 == 0)[:-1] & (ids[:-1] == ids[1:]))
     return order[first], order[first + 1]
 
 
-def definetti(held: npt.NDArray[np.int32], truth: Ints, without: float, prior: float, allowed: float | None) -> Attack:
+def definetti(held: Int32Array, truth: Int64Array, without: float, prior: float, allowed: float | None) -> Attack:
     """held : as `DeFinetti` gives it; truth : (n,); without : the accuracy of who takes the buckets one by one.
 
     allowed : what the promise allows to be believed of one person, for comparison; it is no bound here. detail: how many persons are

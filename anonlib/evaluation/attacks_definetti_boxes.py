@@ -20,15 +20,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from anonlib.arrays import Float64Array
 from anonlib.evaluation.attacks import Attack
 from anonlib.evaluation.attacks_around import Persons
 from anonlib.evaluation.attacks_registry_words import BY_MANY
 from anonlib.queries.boxes import BoxReader, column
 from anonlib.queries.cells import Cells, Cube
-
-Numbers = npt.NDArray[np.float64]
 
 ROUNDS = 5
 ROWS = 4096
@@ -43,9 +41,9 @@ class Refined:
 
     reader: BoxReader
     cube: Cube
-    given: tuple[Numbers, ...]
+    given: tuple[Float64Array, ...]
 
-    def __call__(self, batches: Iterable[Any]) -> Numbers:
+    def __call__(self, batches: Iterable[Any]) -> Float64Array:
         total = np.zeros(self.cube.length, dtype=np.float64)
         parts = self.cube.parts(total)
         for batch in batches:
@@ -54,7 +52,7 @@ class Refined:
                     self._add(block.slice(start, ROWS), parts)
         return total
 
-    def _add(self, block: Any, parts: Sequence[Numbers]) -> None:
+    def _add(self, block: Any, parts: Sequence[Float64Array]) -> None:
         sizes = column(block, "codes").value_lengths().to_numpy()
         row = np.repeat(np.arange(block.num_rows), sizes)
         codes = column(block, "codes").flatten().to_numpy()
@@ -71,12 +69,14 @@ class Refined:
                 part[:, code] += counts[at] @ spread
 
 
-def given(tables: Sequence[Numbers]) -> tuple[Numbers, ...]:
+def given(tables: Sequence[Float64Array]) -> tuple[Float64Array, ...]:
     """p(x | v) with Laplace's correction, per quasi-identifier, from (cells, m) counts."""
     return tuple((t + 1) / (t.sum(axis=0) + len(t)) for t in tables)
 
 
-def beliefs(around: Numbers, cells: Sequence[Cells], tables: Sequence[Numbers], persons: Persons) -> Numbers:
+def beliefs(
+    around: Float64Array, cells: Sequence[Cells], tables: Sequence[Float64Array], persons: Persons
+) -> Float64Array:
     """(P, m): what is believed of each person. around : (P, m) rows with each value whose boxes hold the person."""
     score = np.zeros_like(around)
     for cell, table, codes in zip(cells, tables, persons.codes, strict=True):
@@ -90,7 +90,7 @@ def beliefs(around: Numbers, cells: Sequence[Cells], tables: Sequence[Numbers], 
 
 
 def definetti_boxes(
-    believed: Numbers, around: Numbers, persons: Persons, prior: float, allowed: float | None
+    believed: Float64Array, around: Float64Array, persons: Persons, prior: float, allowed: float | None
 ) -> Attack:
     """believed : (P, m), as `beliefs` gives it; persons in no box are left out. Averages are over persons, by their weights."""
     held = around.sum(axis=1) > 0

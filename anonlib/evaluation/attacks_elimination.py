@@ -15,16 +15,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from anonlib.arrays import Float64Array, Int64Array
 from anonlib.evaluation.attacks import Attack
 
-Numbers = npt.NDArray[np.float64]
 
-
-def elimination(
-    around: npt.NDArray[np.int64], truth: npt.NDArray[np.int64], weight: Numbers, matches: int, prior: float
-) -> Attack:
+def elimination(around: Int64Array, truth: Int64Array, weight: Float64Array, matches: int, prior: float) -> Attack:
     """around : (P, m) how many rows with each value have a box that holds each person; truth : (P,); weight : (P,) persons that each
     stands for; matches : l, of which the bound is 1/l.
 
@@ -52,9 +48,9 @@ def elimination(
 
 
 def shown_most(
-    around: npt.NDArray[np.int64],
-    truth: npt.NDArray[np.int64],
-    weight: Numbers,
+    around: Int64Array,
+    truth: Int64Array,
+    weight: Float64Array,
     matches: int,
     prior: float,
     bounds: Sequence[Fraction | None],

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anonlib.arrays import Float64Array, Int64Array
 from anonlib.queries.boxes import column
-
-Numbers = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 PERSONS, LIKELIEST, GROWN, ABOVE, CERTAIN, VALUES = range(6)
 """Places of a tally: persons; expected right guesses of homogeneity and of skewness; persons above the bound; persons of whom one value
@@ -28,13 +26,13 @@ is certain; then the sensitive values, one place each."""
 class Groups:
     """G groups. lengths : (G,) distinct values of each; code, count : of all groups one after another; persons : (G,)."""
 
-    lengths: Ints
-    code: Ints
-    count: Ints
-    persons: Numbers
+    lengths: Int64Array
+    code: Int64Array
+    count: Int64Array
+    persons: Float64Array
 
     @staticmethod
-    def of_matrix(counts: npt.NDArray[Any], persons: Numbers) -> Groups:
+    def of_matrix(counts: npt.NDArray[Any], persons: Float64Array) -> Groups:
         """From a (G, m) table of counts; groups without any value are left out."""
         held = np.asarray(counts).sum(axis=1) > 0
         row, code = np.nonzero(counts[held])
@@ -72,7 +70,7 @@ class Tally:
         at = np.flatnonzero((total != 0) | (most != 0))
         return {"at": at, "total": total[at], "most": most[at]}
 
-    def tally(self, groups: Groups) -> tuple[Numbers, Numbers]:
+    def tally(self, groups: Groups) -> tuple[Float64Array, Float64Array]:
         """((places,) sums, (places,) maxima); O(listed values)."""
         total, most = np.zeros(self.length), np.zeros(self.length)
         if not len(groups.lengths):
@@ -98,7 +96,7 @@ class Tally:
         np.maximum.at(most, VALUES + groups.code, belief)
         return total, most
 
-    def _capacity(self, size: Ints) -> Ints:
+    def _capacity(self, size: Int64Array) -> Int64Array:
         """(G, m): the largest count that keeps each bound in a group of each size, exactly: floor(bound * size)."""
         sizes, which = np.unique(size, return_inverse=True)
         floors = [
@@ -108,7 +106,7 @@ class Tally:
         return np.asarray(np.array(floors, dtype=np.int64)[which.reshape(-1)])
 
 
-def added(places: Sequence[Mapping[str, Any]], length: int) -> tuple[Numbers, Numbers]:
+def added(places: Sequence[Mapping[str, Any]], length: int) -> tuple[Float64Array, Float64Array]:
     """The (sums, maxima) from rows of `at`, `total`, `most`, at most one for each place."""
     total, most = np.zeros(length), np.zeros(length)
     for row in places:

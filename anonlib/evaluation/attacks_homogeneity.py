@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from anonlib.arrays import Float64Array
 from anonlib.evaluation.attacks import Attack
 from anonlib.evaluation.attacks_groups import ABOVE, CERTAIN, LIKELIEST, PERSONS, VALUES
 
-Numbers = npt.NDArray[np.float64]
 
-
-def homogeneity(total: Numbers, most: Numbers, prior: float, bounds: Sequence[Fraction | None], words: str) -> Attack:
+def homogeneity(
+    total: Float64Array, most: Float64Array, prior: float, bounds: Sequence[Fraction | None], words: str
+) -> Attack:
     """From the sums and maxima of `attacks_groups.Tally`.
 
     bounds : by value, or None; words : what they are. detail: `certain`, persons with whom only one value is listed.

@@ -25,16 +25,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-Ints = npt.NDArray[np.integer[Any]]
-Numbers = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from anonlib.arrays import BoolArray, Float64Array, IntegerArray
 
 NOISE = 3
 """A sampled belief counts as above a bound when it is so by as many standard errors."""
@@ -52,7 +48,7 @@ class Gain:
     largest: float
 
 
-def gain(belief: Numbers, insiders: Sequence[int], matches: int, samples: int | None = None) -> Gain:
+def gain(belief: Float64Array, insiders: Sequence[int], matches: int, samples: int | None = None) -> Gain:
     """belief : (n,) the largest in any one value, of every person; samples : how many labellings it is a share of, None where exact.
 
     With k >= l insiders nothing can be above 1/(l - k), and `above` is 0.
@@ -73,7 +69,9 @@ def gain(belief: Numbers, insiders: Sequence[int], matches: int, samples: int | 
     )
 
 
-def known_buckets(bucket: Ints, insiders: Sequence[int], mu: int, allowed: Flags | None = None) -> Numbers:
+def known_buckets(
+    bucket: IntegerArray, insiders: Sequence[int], mu: int, allowed: BoolArray | None = None
+) -> Float64Array:
     """(n,) the largest belief in a value, of somebody who knows who shares a bucket with whom, but none of their names.
 
     bucket : (n,) of every person, true; allowed : as `allowed_by_rows` gives it, None where it is every bucket (by a rainbow)
@@ -97,7 +95,7 @@ def known_buckets(bucket: Ints, insiders: Sequence[int], mu: int, allowed: Flags
     return np.asarray(belief.max(axis=1)[bucket])
 
 
-def _ways(may: Flags) -> list[Numbers]:
+def _ways(may: BoolArray) -> list[Float64Array]:
     """For 0, 1, ... rows: how many ways to name them with just the names of each set (2^mu,)."""
     mu = len(may)
     ways = [np.zeros(1 << mu)]
@@ -112,7 +110,7 @@ def _ways(may: Flags) -> list[Numbers]:
     return ways
 
 
-def in_classes(group: Ints, value: Ints, insiders: Sequence[int]) -> Numbers:
+def in_classes(group: IntegerArray, value: IntegerArray, insiders: Sequence[int]) -> Float64Array:
     """(n,) the largest belief in a value where persons are published in groups, from whose lists the insiders' values are struck."""
     out = np.zeros(len(group), dtype=bool)
     out[list(insiders)] = True
@@ -122,7 +120,7 @@ def in_classes(group: Ints, value: Ints, insiders: Sequence[int]) -> Numbers:
     return np.where(out, 1.0, most[group] / np.maximum(1, np.bincount(group[~out], minlength=len(most)))[group])
 
 
-def allowed_by_rows(matches: Ints, shown: Ints) -> Flags:
+def allowed_by_rows(matches: IntegerArray, shown: IntegerArray) -> BoolArray:
     """(n, mu) which buckets each person may be of by the rows: those shown just once around the person.
 
     matches : (n, mu) the persons that each record may be of; shown : (n,) the bucket of the value each record shows
@@ -134,7 +132,7 @@ def allowed_by_rows(matches: Ints, shown: Ints) -> Flags:
     return np.asarray(around == 1)
 
 
-def proven(matches: Ints, bucket: Ints, allowed: Flags, insiders: Sequence[int]) -> Flags:
+def proven(matches: IntegerArray, bucket: IntegerArray, allowed: BoolArray, insiders: Sequence[int]) -> BoolArray:
     """(n, mu) the buckets that are left to each person; never fewer than the labellings leave.
 
     Who is left one bucket takes it from everybody in the same records; a bucket for which a record has one candidate left is that one's.
@@ -157,7 +155,7 @@ def proven(matches: Ints, bucket: Ints, allowed: Flags, insiders: Sequence[int])
     return may
 
 
-def all_labellings(matches: Ints, allowed: Flags) -> Iterator[tuple[int, ...]]:
+def all_labellings(matches: IntegerArray, allowed: BoolArray) -> Iterator[tuple[int, ...]]:
     """Every labelling, as the bucket of each person; exponential in their number."""
     n, mu = matches.shape
     near: list[set[int]] = [set() for _ in range(n)]
@@ -179,7 +177,7 @@ def all_labellings(matches: Ints, allowed: Flags) -> Iterator[tuple[int, ...]]:
     return go(0)
 
 
-def believed(labellings: Ints, truth: Ints, insiders: Sequence[int], mu: int) -> Numbers:
+def believed(labellings: IntegerArray, truth: IntegerArray, insiders: Sequence[int], mu: int) -> Float64Array:
     """(n, mu) the share of the labellings, (S, n), that put each person in each bucket, of those that give the insiders their own."""
     who = list(insiders)
     kept = labellings[(labellings[:, who] == truth[who]).all(axis=1)]
@@ -187,14 +185,14 @@ def believed(labellings: Ints, truth: Ints, insiders: Sequence[int], mu: int) ->
 
 
 def walk(
-    matches: Ints,
-    bucket: Ints,
-    allowed: Flags,
+    matches: IntegerArray,
+    bucket: IntegerArray,
+    allowed: BoolArray,
     insiders: Sequence[Sequence[int]],
     samples: int,
     sweep: int | None = None,
     seed: int = 0,
-) -> Numbers:
+) -> Float64Array:
     """(R, n, mu) beliefs of R sets of insiders, from `samples` labellings each, drawn as `labellings` does.
 
     Where every bucket is allowed, the names of buckets that no insider is of are interchangeable, and their beliefs are averaged.
@@ -213,14 +211,14 @@ def walk(
 
 
 def labellings(
-    matches: Ints,
-    bucket: Ints,
-    allowed: Flags,
+    matches: IntegerArray,
+    bucket: IntegerArray,
+    allowed: BoolArray,
     insiders: Sequence[Sequence[int]],
     samples: int,
     sweep: int | None = None,
     seed: int = 0,
-) -> Iterator[Ints]:
+) -> Iterator[IntegerArray]:
     """`samples` times (R, n): a labelling for each of R sets of insiders, which gives them their own buckets.
 
     matches : (n, mu); bucket : (n,) the true labelling, where all walks begin; allowed : (n, mu) as `allowed_by_rows` gives it
@@ -237,13 +235,15 @@ def labellings(
         yield chains.label.reshape(len(insiders), chains.n)
 
 
-def worst_first(sampled: Ints, truth: Ints, target: int, most: int, mu: int | None) -> list[int]:
+def worst_first(sampled: IntegerArray, truth: IntegerArray, target: int, most: int, mu: int | None) -> list[int]:
     """The `most` insiders, one by one, whose values tell most of the target's, as far as (S, n) labellings say.
 
     mu : the number of buckets where their names are interchangeable (a rainbow), None where rows tell the names
     A choice is judged by `FEWEST` labellings at least that it leaves; with fewer, nobody further is chosen. O(most S n).
     """
-    names: dict[int, Ints] = {} if mu is not None else {int(b): np.full(len(sampled), b) for b in np.unique(truth)}
+    names: dict[int, IntegerArray] = (
+        {} if mu is not None else {int(b): np.full(len(sampled), b) for b in np.unique(truth)}
+    )
     chosen: list[int] = []
     kept = np.arange(len(sampled))
     while len(chosen) < most:
@@ -259,7 +259,9 @@ def worst_first(sampled: Ints, truth: Ints, target: int, most: int, mu: int | No
     return chosen
 
 
-def _told(sampled: Ints, truth: Ints, target: int, names: dict[int, Ints], mu: int | None) -> tuple[Numbers, Flags]:
+def _told(
+    sampled: IntegerArray, truth: IntegerArray, target: int, names: dict[int, IntegerArray], mu: int | None
+) -> tuple[Float64Array, BoolArray]:
     """(n,) the belief in the target's own bucket if each person is the next insider, and (S, n) the labellings that this leaves.
 
     names : {bucket: (S,) the label it has in each labelling} of those that insiders have named
@@ -294,9 +296,9 @@ class _Chains:
 
     def __init__(
         self,
-        matches: Ints,
-        bucket: Ints,
-        allowed: Flags,
+        matches: IntegerArray,
+        bucket: IntegerArray,
+        allowed: BoolArray,
         insiders: Sequence[Sequence[int]],
         random: np.random.Generator,
     ) -> None:

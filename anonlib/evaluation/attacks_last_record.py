@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anonlib.arrays import BoolArray, Float64Array
 from anonlib.evaluation.attacks import Attack, Listed
-
-Numbers = npt.NDArray[np.float64]
 
 ROUNDS = 10_000
 WORDS = "none promised by this number of fakes alone: 1/(1 + s) = {:.4f} is what is left where frequency tells no fake from a real value"
@@ -65,7 +64,7 @@ def last_record(listed: Listed, records: npt.NDArray[Any], fakes: int, prior: fl
     )
 
 
-def _fakes(weight: Numbers, fakes: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+def _fakes(weight: Float64Array, fakes: int, rng: np.random.Generator) -> BoolArray:
     """(B, N): for each row a set of `fakes` places, in proportion to the product of their weights: draws that repeat one are drawn anew."""
     chosen = np.zeros(weight.shape, dtype=bool)
     if not fakes:

@@ -8,20 +8,17 @@ out at random.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from anonlib.arrays import Float64Array, IntegerArray
 from anonlib.evaluation.attacks import Attack
-
-Numbers = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.integer[Any]]
 
 SAID = "none promised: the prior is the chance that the outermost member of a class has its rarest value, were values dealt at random"
 
 
-def minimality(ec: Ints, points: Numbers, value: Ints, frequency: Ints, seed: int = 0) -> Attack:
+def minimality(
+    ec: IntegerArray, points: Float64Array, value: IntegerArray, frequency: IntegerArray, seed: int = 0
+) -> Attack:
     """How often the outermost member of a class has its rarest value, beside how often it would by chance.
 
     ec        : (n,) class of each record, any integers; classes of one record tell nothing and are left out

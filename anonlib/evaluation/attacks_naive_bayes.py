@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anonlib.arrays import Float32Array, Float64Array, Int64Array
 from anonlib.evaluation.attacks import Attack
 from anonlib.evaluation.attacks_registry_words import BY_MANY
 from anonlib.queries.boxes import Attribute, column
 from anonlib.queries.cells import Cells
-
-Numbers = npt.NDArray[np.float64]
 
 NAMES = (
     "naive Bayes",
@@ -39,12 +38,12 @@ class NaiveBayes:
     """What was learnt: logarithms, ready to be added up. prior : (m,); given : per attribute (cells, m)."""
 
     cells: tuple[Cells, ...]
-    prior: Numbers
-    given: tuple[Numbers, ...]
+    prior: Float64Array
+    given: tuple[Float64Array, ...]
 
     @staticmethod
     def learn(
-        cells: Sequence[Cells], tables: Sequence[Numbers], laplace: bool, of_value: Numbers | None = None
+        cells: Sequence[Cells], tables: Sequence[Float64Array], laplace: bool, of_value: Float64Array | None = None
     ) -> NaiveBayes:
         """tables : per attribute (cells, m), how many records with each sensitive value lie in each cell
         of_value : (m,) records with each value; the sum of a table's cells when not given (boxes may count in several cells)
@@ -58,7 +57,7 @@ class NaiveBayes:
             logs = [np.log((t + extra) / (np.maximum(of_value, 1e-300) + extra * len(t))) for t in given]
         return NaiveBayes(tuple(cells), prior, tuple(logs))
 
-    def guesses(self, codes: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
+    def guesses(self, codes: Sequence[npt.NDArray[Any]]) -> Int64Array:
         """(n,) the guessed sensitive code of records with these codes. Where nothing is possible, the most frequent value."""
         score = np.broadcast_to(self.prior, (len(codes[0]), len(self.prior))).copy()
         for cells, given, column_ in zip(self.cells, self.given, codes, strict=True):
@@ -77,7 +76,7 @@ class CountedOnce(Cells):
         """The same cells."""
         return CountedOnce(cells.low, cells.high)
 
-    def shares(self, found: Attribute) -> npt.NDArray[np.float32]:
+    def shares(self, found: Attribute) -> Float32Array:
         """(n, number): 1 for each cell that a box reaches into, else 0."""
         return np.asarray(super().shares(found) > 0, dtype=np.float32)
 
@@ -93,7 +92,7 @@ class Guesses:
         """Classifiers, and one."""
         return len(self.learnt) + 1
 
-    def __call__(self, batches: Iterable[Any]) -> Numbers:
+    def __call__(self, batches: Iterable[Any]) -> Float64Array:
         total = np.zeros(self.length, dtype=np.float64)
         for batch in batches:
             step = max(1, (1 << 22) // max(1, len(self.learnt[0].prior)))
@@ -106,7 +105,7 @@ class Guesses:
         return total
 
 
-def attacks_of(total: Numbers, prior: float, allowed: float | None) -> list[Attack]:
+def attacks_of(total: Float64Array, prior: float, allowed: float | None) -> list[Attack]:
     """The attacks from the sums of `Guesses` over the classifiers of `NAMES`, in order.
 
     allowed : what the release's promise allows to be believed of one person, to be compared with; it is no bound on a learner.

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from anonlib.arrays import Float64Array
 from anonlib.engine.relational import DataFrame, aggregate, rows, select, with_columns
 from anonlib.engine.run_kernel import partial_sums
 from anonlib.evaluation.attacks import Attack, Listed
@@ -34,7 +34,6 @@ from anonlib.release.manifest import GuaranteePart
 if TYPE_CHECKING:
     from anonlib.evaluation.generalized import Prepared
 
-Numbers = npt.NDArray[np.float64]
 
 PERSONS = 2_000
 """Persons drawn, at most."""
@@ -61,13 +60,13 @@ def drawn(prepared: Prepared, seed: int) -> Persons:
     )
 
 
-def around(prepared: Prepared, persons: Persons) -> Numbers:
+def around(prepared: Prepared, persons: Persons) -> Float64Array:
     """(P, m): how many published rows with each sensitive value have a box that holds each person. One job."""
     kernel = Around(prepared.reader, persons, len(prepared.values))
     return partial_sums(prepared.boxes, kernel, kernel.length).reshape(-1, len(prepared.values))
 
 
-def beliefs(prepared: Prepared, persons: Persons, counts: Numbers, seed: int) -> list[Attack]:
+def beliefs(prepared: Prepared, persons: Persons, counts: Float64Array, seed: int) -> list[Attack]:
     """Re-identification, homogeneity, skewness and, of classes, corruption. counts : as `around` gives them."""
     manifest, part = prepared.manifest, prepared.manifest.guarantee
     found = [_reidentification(prepared, persons, counts)]
@@ -90,7 +89,7 @@ def beliefs(prepared: Prepared, persons: Persons, counts: Numbers, seed: int) ->
     ]
 
 
-def eliminated(prepared: Prepared, persons: Persons, counts: Numbers, prior: float) -> Attack | str:
+def eliminated(prepared: Prepared, persons: Persons, counts: Float64Array, prior: float) -> Attack | str:
     """Elimination on a release without classes, or why it is not played. counts : as `around` gives them."""
     manifest, rows_around = prepared.manifest, np.rint(counts).astype(np.int64)
     asked = manifest.guarantee.asked
@@ -118,12 +117,12 @@ def naive_bayes(prepared: Prepared, cube: Cube, prior: float, allowed: float | N
 
 
 def definetti_on_boxes(
-    prepared: Prepared, cube: Cube, persons: Persons, counts: Numbers, prior: float, allowed: float | None
+    prepared: Prepared, cube: Cube, persons: Persons, counts: Float64Array, prior: float, allowed: float | None
 ) -> Attack:
     """`ROUNDS` jobs over the boxes, and one over the quasi-identifiers of the original."""
     looks = cube.parts(partial_sums(prepared.points, PointCells(cube), cube.length))
     known = tuple(np.repeat(t.sum(axis=1, keepdims=True), cube.m, axis=1) for t in looks)  # of everybody, no values
-    tables: list[Numbers] = []
+    tables: list[Float64Array] = []
     for _ in range(ROUNDS):
         kernel = Refined(prepared.reader, cube, known)
         tables = cube.parts(partial_sums(prepared.boxes, kernel, cube.length))
@@ -133,7 +132,7 @@ def definetti_on_boxes(
 
 
 def definetti_in_classes(
-    members: tuple[Any, Any, Any], frequency: Numbers, prior: float, allowed: float | None, seed: int
+    members: tuple[Any, Any, Any], frequency: Float64Array, prior: float, allowed: float | None, seed: int
 ) -> Attack:
     """On sampled classes whose members are plain, as if on buckets: (class, points, sensitive code) of each member."""
     ec, points, value = members
@@ -152,7 +151,7 @@ def _counted(ec: Any, value: Any) -> tuple[Any, Any, Any]:
     return pairs[:, 0], pairs[:, 1], count
 
 
-def _reidentification(prepared: Prepared, persons: Persons, counts: Numbers) -> Attack:
+def _reidentification(prepared: Prepared, persons: Persons, counts: Float64Array) -> Attack:
     manifest = prepared.manifest
     asked = manifest.guarantee.asked
     bound, words = None, "none promised: the release bounds values, not rows"

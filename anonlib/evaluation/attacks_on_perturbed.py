@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from anonlib.arrays import Int64Array
 from anonlib.engine.compound import text_of
 from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select, with_columns
 from anonlib.engine.small_table import small_table
@@ -30,8 +30,6 @@ from anonlib.release.perturbed import (
     columns_of_value,
     sensitive_columns,
 )
-
-Ints = npt.NDArray[np.int64]
 
 MAX_ENTRIES = 2_000_000
 """(sub-table, value) pairs that reach the driver: they follow from the counts of the values, not from the number of records."""
@@ -65,7 +63,7 @@ def attacks(
 
 def subtables(
     tables: Mapping[str, DataFrame], shown: DataFrame, sensitive: Sequence[str], codes: Mapping[str | None, int]
-) -> tuple[list[SubTable], list[int], list[Ints]]:
+) -> tuple[list[SubTable], list[int], list[Int64Array]]:
     """(sub-tables, their numbers, per sub-table how many rows publish each of its values). One job."""
     operators, kinds = tables[OPERATORS], _kinds(tables[MICRODATA], sensitive)
     entry = columns_of_value(f"held.{DOMAIN}", sensitive)

@@ -15,11 +15,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from anonlib.arrays import Int64Array
 from anonlib.evaluation.attacks import Attack
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -27,15 +25,15 @@ class SubTable:
     """One sub-table. gamma : exact; code : (m,) codes of its values in the whole domain; count : (m,) records that truly have each."""
 
     gamma: Fraction
-    code: Ints
-    count: Ints
+    code: Int64Array
+    count: Int64Array
 
     def when_shown(self) -> list[Fraction]:
         """(m,) the belief in each value when that value is published: the largest belief in it there is."""
         n = int(self.count.sum())
         return [c * self.gamma / (c * self.gamma + n - c) for c in map(int, self.count)]
 
-    def guesses(self) -> Ints:
+    def guesses(self) -> Int64Array:
         """(m,) the code that is likeliest to be the true one, by published value in the order of `code`."""
         count = self.count.astype(object)
         first = int(np.argmax(self.count))
@@ -54,7 +52,7 @@ class SubTable:
 
 def posterior(
     subtables: Sequence[SubTable],
-    shown: Sequence[Ints],
+    shown: Sequence[Int64Array],
     right: float,
     prior: float,
     rho2: Fraction,

@@ -8,14 +8,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from anonlib.arrays import Float64Array, Int64Array
 from anonlib.evaluation.attacks import Attack
 
 
-def reidentification(
-    fits: npt.NDArray[np.int64], weight: npt.NDArray[np.float64], rows: int, bound: Fraction | None, words: str
-) -> Attack:
+def reidentification(fits: Int64Array, weight: Float64Array, rows: int, bound: Fraction | None, words: str) -> Attack:
     """fits : (P,) how many published rows each person's quasi-identifiers fit, none (0) for a person who is not published
     weight : (P,) how many persons each stands for; rows : published
     bound  : the largest allowed chance, e.g. 1/k, or None

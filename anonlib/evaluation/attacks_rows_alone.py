@@ -10,18 +10,15 @@ is known around that person, and `elimination` strikes out what the rows themsel
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-Ints = npt.NDArray[np.integer[Any]]
-Flags = npt.NDArray[np.bool_]
+from anonlib.arrays import BoolArray, IntegerArray
 
 
-def possible(person: Ints, row: Ints, matched: Flags, spare: Ints) -> Flags:
+def possible(person: IntegerArray, row: IntegerArray, matched: BoolArray, spare: IntegerArray) -> BoolArray:
     """(E,) bool: the edges that lie in some graph with the same numbers of matches.
 
     person, row : (E,) who is in whose box, each pair once; matched : (E,) the edges of one such graph, whichever

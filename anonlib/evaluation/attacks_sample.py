@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anonlib.arrays import Int64Array
 from anonlib.errors import AnonlibError
 from anonlib.evaluation.attacks import Attack, Listed, negative_association, negative_rules
 from anonlib.evaluation.attacks_definetti import DeFinetti, definetti
 from anonlib.evaluation.attacks_last_record import last_record
 from anonlib.release.manifest import GuaranteePart
-
-Ints = npt.NDArray[np.int64]
 
 STRETCHES = 100
 """A number with more than twice as many different values is cut into so many stretches of equally many records."""
@@ -26,9 +25,9 @@ STRETCHES = 100
 class Sample:
     """bucket : (n,); known : (n, A) codes; truth : (n,) sensitive codes, known to the evaluator alone; listed : of these buckets."""
 
-    bucket: Ints
-    known: Ints
-    truth: Ints
+    bucket: Int64Array
+    known: Int64Array
+    truth: Int64Array
     listed: Listed
 
     @staticmethod
@@ -90,7 +89,7 @@ class Sample:
         return found
 
 
-def coarse(texts: Sequence[str | None]) -> Ints:
+def coarse(texts: Sequence[str | None]) -> Int64Array:
     """(n,) codes 0, 1, ... of a quasi-identifier's values as texts; a number with very many values in stretches."""
     held = np.array(["" if t is None else f"={t}" for t in texts])
     values, codes = np.unique(held, return_inverse=True)
@@ -103,7 +102,7 @@ def coarse(texts: Sequence[str | None]) -> Ints:
     return coarse_numbers(numbers[codes.reshape(-1)])
 
 
-def coarse_numbers(of: npt.NDArray[Any]) -> Ints:
+def coarse_numbers(of: npt.NDArray[Any]) -> Int64Array:
     """(n,) codes of numbers, NaN a code of its own; in `STRETCHES` of equally many records where there are very many values."""
     values, codes = np.unique(of, return_inverse=True)
     if len(values) <= 2 * STRETCHES:

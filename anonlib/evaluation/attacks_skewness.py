@@ -10,17 +10,15 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from anonlib.arrays import Float64Array
 from anonlib.evaluation.attacks import Attack
 from anonlib.evaluation.attacks_groups import ABOVE, GROWN, PERSONS, VALUES
 
-Numbers = npt.NDArray[np.float64]
-
 
 def skewness(
-    total: Numbers,
-    most: Numbers,
+    total: Float64Array,
+    most: Float64Array,
     names: Sequence[str | None],
     shares: Sequence[float],
     prior: float,

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from anonlib.arrays import Float64Array
 from anonlib.engine.relational import DataFrame, aggregate, one_row, select
 from anonlib.engine.run_kernel import partial_sums
 from anonlib.errors import SpecError
 from anonlib.evaluation import attacks_on_bucketized
-from anonlib.evaluation.evaluation import Evaluation, Numbers, RelativeErrors
+from anonlib.evaluation.evaluation import Evaluation, RelativeErrors
 from anonlib.evaluation.workloads import Workload, domains, in_workload
 from anonlib.queries.batch import BucketEstimates, Masks, TrueCounts
 from anonlib.release.bucketized import BUCKET_ID, COUNT, QIT, ST
@@ -73,14 +74,14 @@ def msbs(qit: DataFrame) -> float:
     return float(found["loss"] or 0) / max(1, int(found["n"] or 0) - 1)
 
 
-def true_counts(original: DataFrame, workload: Workload, records: int) -> Numbers:
+def true_counts(original: DataFrame, workload: Workload, records: int) -> Float64Array:
     """(Q,) how many records of the original meet each query. One scan, one job; `records` only sizes the tasks."""
     masks = Masks.of(workload.domains, [query.accepted for query in workload.queries])
     texts = select(original, {a: f"CAST({quoted(a)} AS STRING)" for a in workload.domains})
     return np.rint(partial_sums(texts.repartition(_tasks(records)), TrueCounts(masks), len(workload.queries)))
 
 
-def estimates(tables: Mapping[str, DataFrame], workload: Workload, records: int) -> Numbers:
+def estimates(tables: Mapping[str, DataFrame], workload: Workload, records: int) -> Float64Array:
     """(Q,) the release's estimate of each query. One job: both tables grouped by bucket, joined, one pass over the buckets."""
     queries = [query.accepted for query in workload.queries]
     visible = {a: d for a, d in workload.domains.items() if a != workload.sensitive}

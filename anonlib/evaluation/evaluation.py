@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anonlib.arrays import Float64Array
 from anonlib.evaluation.range_workload import RangeWorkload
 from anonlib.evaluation.workloads import Workload
-
-Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class RelativeErrors:
     median: float
 
     @staticmethod
-    def of(actual: Numbers, estimated: Numbers) -> RelativeErrors:
+    def of(actual: Float64Array, estimated: Float64Array) -> RelativeErrors:
         """From (Q,) true counts and (Q,) estimates."""
         kept = actual > 0
         errors = np.abs(actual[kept] - estimated[kept]) / actual[kept]
@@ -36,7 +35,7 @@ class RelativeErrors:
         return RelativeErrors(len(actual), int((~kept).sum()), average, median)
 
     @staticmethod
-    def by(groups: npt.NDArray[Any], actual: Numbers, estimated: Numbers) -> dict[Any, RelativeErrors]:
+    def by(groups: npt.NDArray[Any], actual: Float64Array, estimated: Float64Array) -> dict[Any, RelativeErrors]:
         """{group: its errors} for (Q,) labels of the queries, e.g. how many quasi-identifiers each asks about."""
         return {
             group.item(): RelativeErrors.of(actual[groups == group], estimated[groups == group])
@@ -59,8 +58,8 @@ class Evaluation:
     by_group: Mapping[Any, RelativeErrors]
     grouped_by: str
     workload: Workload | RangeWorkload
-    actual: Numbers
-    estimated: Numbers
+    actual: Float64Array
+    estimated: Float64Array
     attacks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

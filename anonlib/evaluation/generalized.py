@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from anonlib.arrays import Float64Array
 from anonlib.domains import CategoricalDomain, NumericDomain
 from anonlib.engine.quasi_identifiers import QuasiIdentifiers, encode
 from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select, with_columns
@@ -25,7 +26,7 @@ from anonlib.evaluation.attacks_decisions import minimality_words
 from anonlib.evaluation.attacks_minimality import minimality
 from anonlib.evaluation.attacks_registry import CLASSES as CLASSES_OF
 from anonlib.evaluation.attacks_registry import MATCHED, told
-from anonlib.evaluation.evaluation import Evaluation, Numbers, RelativeErrors
+from anonlib.evaluation.evaluation import Evaluation, RelativeErrors
 from anonlib.evaluation.range_workload import RangeWorkload, range_workload
 from anonlib.exact import exact
 from anonlib.queries.box_batch import BoxEstimates, PointCounts
@@ -158,13 +159,13 @@ def _boxes(microdata: DataFrame, manifest: Manifest, values: Sequence[str | None
     return select(classes, kept | {"codes": "pairs.code", "counts": "pairs.c"})
 
 
-def true_counts(prepared: Prepared, workload: RangeWorkload) -> Numbers:
+def true_counts(prepared: Prepared, workload: RangeWorkload) -> Float64Array:
     """(Q,) how many records of the original meet each query. One job."""
     kernel = PointCounts(workload.batch(), len(prepared.values))
     return np.rint(partial_sums(prepared.points, kernel, len(workload.queries)))
 
 
-def estimates(prepared: Prepared, workload: RangeWorkload) -> Numbers:
+def estimates(prepared: Prepared, workload: RangeWorkload) -> Float64Array:
     """(Q,) the release's estimate of each query; dummies and suppressed records are allowed for on average. One job."""
     kernel = BoxEstimates(prepared.reader, workload.batch())
     return partial_sums(prepared.boxes, kernel, len(workload.queries)) * generalized.records_per_row(prepared.manifest)
@@ -197,7 +198,7 @@ class _Losses:
     def length(self) -> int:
         return 2 * len(self.reader.domains) + 1
 
-    def __call__(self, batches: Iterable[Any]) -> Numbers:
+    def __call__(self, batches: Iterable[Any]) -> Float64Array:
         total = np.zeros(self.length)
         d = len(self.reader.domains)
         for batch in batches:

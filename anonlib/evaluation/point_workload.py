@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from anonlib.arrays import Float64Array
 from anonlib.engine.compound import text_of
 from anonlib.engine.relational import DataFrame, aggregate, rows, select
 from anonlib.engine.run_kernel import partial_sums
 from anonlib.engine.statistics import value_text
 from anonlib.engine.tables import types
 from anonlib.errors import SpecError
-from anonlib.evaluation.evaluation import Numbers, RelativeErrors
+from anonlib.evaluation.evaluation import RelativeErrors
 from anonlib.evaluation.workloads import Query, Workload
 from anonlib.exact import exact
 from anonlib.queries.batch import Masks
@@ -80,7 +81,7 @@ def _texts(frame: DataFrame, attributes: Sequence[str], sensitive: Sequence[str]
     return {a: f"CAST({quoted(a)} AS STRING)" for a in attributes} | {called: value}
 
 
-def true_counts(texts: DataFrame, workload: Workload, records: int) -> Numbers:
+def true_counts(texts: DataFrame, workload: Workload, records: int) -> Float64Array:
     """(Q,) how many records of the original meet each query. `texts` as `as_texts` gives it. One scan, one job."""
     kernel = CrossedCounts(_conditions(workload), workload.sensitive, workload.domains[workload.sensitive])
     return np.rint(partial_sums(texts.repartition(_tasks(records)), kernel, len(workload.queries)))
@@ -88,7 +89,7 @@ def true_counts(texts: DataFrame, workload: Workload, records: int) -> Numbers:
 
 def perturbed_estimates(
     tables: Mapping[str, DataFrame], workload: Workload, sensitive: Sequence[str], records: int
-) -> tuple[Numbers, Numbers]:
+) -> tuple[Float64Array, Float64Array]:
     """((Q,) estimates, (Q,) raw estimates) from a perturbed release, as `Release.count` gives them. Two jobs; the operators come to the
     driver."""
     values = workload.domains[workload.sensitive]
@@ -101,7 +102,7 @@ def perturbed_estimates(
     return best.ravel(), raw.ravel()
 
 
-def bucketized_estimates(tables: Mapping[str, DataFrame], workload: Workload, records: int) -> Numbers:
+def bucketized_estimates(tables: Mapping[str, DataFrame], workload: Workload, records: int) -> Float64Array:
     """(Q,) estimates from a bucketized release (Anatomy among them). One job."""
     sensitive = workload.sensitive
     kernel = CrossedBuckets(_conditions(workload), sensitive, workload.domains[sensitive], COUNT)
@@ -117,12 +118,12 @@ def bucketized_estimates(tables: Mapping[str, DataFrame], workload: Workload, re
     return partial_sums(select(buckets, lists), kernel, len(workload.queries))
 
 
-def errors(actual: Numbers, estimated: Numbers, records: int, selectivity: float) -> RelativeErrors:
+def errors(actual: Float64Array, estimated: Float64Array, records: int, selectivity: float) -> RelativeErrors:
     """Of the queries that at least a share `selectivity` of the records meets; the others are dropped."""
     return RelativeErrors.of(selective(actual, records, selectivity), estimated)
 
 
-def selective(actual: Numbers, records: int, selectivity: float) -> Numbers:
+def selective(actual: Float64Array, records: int, selectivity: float) -> Float64Array:
     """(Q,) true counts, 0 where they are below the share `selectivity` of the records."""
     return np.where(actual >= selectivity * records, actual, 0.0)
 

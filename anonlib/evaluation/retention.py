@@ -14,7 +14,7 @@ from anonlib.errors import AnonlibError, Unsatisfiable
 from anonlib.exact import text
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.rho_privacy import RhoPrivacy
-from anonlib.solvers.perturbation_partitioning import solve, solve_whole
+from anonlib.solvers.subtables.perturbation_partitioning import solve, solve_whole
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,12 @@ It cuts tables into partitions (heterogeneous generalization) and finds near rec
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from anonlib.arrays import Codes, Int64Array
 from anonlib.domains import Domain, NumericDomain
-
-Int64Array = npt.NDArray[np.int64]
-Codes = npt.NDArray[Any]
 
 INDEX_BITS = 62
 MOST_BITS = 31

@@ -11,7 +11,7 @@ m sensitive values and P partitions:
     st            generated from the same deal, bucket by bucket; no pass over records
 
 With `fake_values` the deal is another one: what each bucket lists and which of it is fake is chosen on the driver from counts, and records
-go to the places that are real (`anonlib.solvers.fake_values`); no further pass. With `avoid_negative_associations` fakes are drawn
+go to the places that are real (`anonlib.solvers.buckets.fake_values`); no further pass. With `avoid_negative_associations` fakes are drawn
 afterwards, beside the deal above, which costs the shuffles that `anonlib.engine.fakes` says.
 
 Two scans of the input; one shuffle of rows, so that a row's file says nothing of its partition of the input; driver memory O(m q) for q
@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from anonlib.arrays import Int64Array
 from anonlib.engine import fakes, generate, ranks
 from anonlib.engine.arrange import arranged, files
 from anonlib.engine.microdata import Microdata
@@ -31,18 +32,18 @@ from anonlib.engine.statistics import SensitiveStatistics, sensitive_statistics
 from anonlib.engine.tables import project, types
 from anonlib.errors import Unsatisfiable
 from anonlib.exact import text
-from anonlib.kernels.fake_deal import FakeDeal
-from anonlib.kernels.fake_values import FakeValues
-from anonlib.kernels.round_robin import Deal, RoundRobin, composition
+from anonlib.kernels.ranked.fake_deal import FakeDeal
+from anonlib.kernels.ranked.fake_values import FakeValues
+from anonlib.kernels.ranked.round_robin import Deal, RoundRobin, composition
 from anonlib.methods.recipe import Draft, Explanation, Grid, Say, Stage
 from anonlib.privacy.buckets import BucketSolution
-from anonlib.privacy.counts import Int64Array, SensitiveCounts
+from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy, Thresholds, guarantee_words
 from anonlib.release.bucketized import BUCKET_ID, COUNT, QIT, ST
 from anonlib.release.manifest import GuaranteePart, RowsPart, SizePart, SolverPart, ValuePart
-from anonlib.solvers import choose
-from anonlib.solvers import fake_values as fake_solver
-from anonlib.solvers.fake_values import FakePlan
+from anonlib.solvers.buckets import choose
+from anonlib.solvers.buckets import fake_values as fake_solver
+from anonlib.solvers.buckets.fake_values import FakePlan
 from anonlib.spec.methods import Bucketize, PrivacyWanted
 
 

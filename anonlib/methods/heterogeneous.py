@@ -25,9 +25,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from anonlib import words as templates
+from anonlib.arrays import Codes, Int32Array, Int64Array, ObjectArray
 from anonlib.domains import Domain
 from anonlib.engine import curve_partitions, curve_ranks
 from anonlib.engine import cut_by_quasi_identifiers as cut
@@ -39,27 +39,25 @@ from anonlib.engine.statistics import SensitiveStatistics
 from anonlib.engine.tables import types
 from anonlib.errors import AnonlibError, SpecError, Unsatisfiable
 from anonlib.exact import text
-from anonlib.kernels.far_apart import far_apart
+from anonlib.kernels.classes.mondrian import mondrian
 from anonlib.kernels.hilbert import hilbert_positions
-from anonlib.kernels.match_boxes import match_boxes
-from anonlib.kernels.matching_deal import deal, into_pools
-from anonlib.kernels.matching_graph import matching_graph
-from anonlib.kernels.mondrian import mondrian
-from anonlib.kernels.rainbow_colouring import rainbow_matching
+from anonlib.kernels.matching.far_apart import far_apart
+from anonlib.kernels.matching.match_boxes import match_boxes
+from anonlib.kernels.matching.matching_deal import deal, into_pools
+from anonlib.kernels.matching.matching_graph import matching_graph
+from anonlib.kernels.matching.rainbow_colouring import rainbow_matching
 from anonlib.keyed import Stream
 from anonlib.methods.baselines import classes
 from anonlib.methods.recipe import Draft, Say, Stage
 from anonlib.privacy.beta_likeness import BetaLikeness
-from anonlib.privacy.counts import Int64Array, SensitiveCounts
+from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.match_buckets import MatchBuckets
 from anonlib.release import generalized
 from anonlib.release.generalized import MATCHES, MICRODATA
 from anonlib.release.manifest import GuaranteePart, RowsPart, SolverPart, ValuePart
-from anonlib.solvers.match_partitions import MAX_BUCKET, Bucketing, GoodPool, merged_runs
+from anonlib.solvers.matching.match_partitions import MAX_BUCKET, Bucketing, GoodPool, merged_runs
 from anonlib.spec.heterogeneous import Heterogeneous
-
-Codes = npt.NDArray[Any]
 
 ORDER = "heterogeneous: order of the records of a partition"
 POOLS = "heterogeneous: which records go to which pool"
@@ -275,7 +273,7 @@ def _too_large(records: int, bucket: int) -> str:
     )
 
 
-def _listed(matches: npt.NDArray[np.int32]) -> npt.NDArray[np.object_]:
+def _listed(matches: Int32Array) -> ObjectArray:
     found = np.empty(len(matches), dtype=object)
     found[:] = list(matches)
     return found

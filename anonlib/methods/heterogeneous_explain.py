@@ -12,8 +12,8 @@ from anonlib.methods.recipe import Explanation, Grid, Say
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.match_buckets import MatchBuckets
-from anonlib.solvers.beta_buckets import by_l_diversity, fewest_dummies, largest_buckets, published_bound
-from anonlib.solvers.beta_pools import ALGORITHM
+from anonlib.solvers.matching.beta_buckets import by_l_diversity, fewest_dummies, largest_buckets, published_bound
+from anonlib.solvers.matching.beta_pools import ALGORITHM
 from anonlib.spec.heterogeneous import Heterogeneous
 
 MOST = 20

@@ -21,8 +21,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from anonlib.arrays import BoolArray
 from anonlib.engine import compound, ranks
 from anonlib.engine.arrange import arranged, files
 from anonlib.engine.coded import with_values
@@ -32,15 +32,15 @@ from anonlib.engine.relational import with_columns
 from anonlib.engine.statistics import SensitiveStatistics, sensitive_statistics
 from anonlib.engine.tables import project, types
 from anonlib.exact import text
-from anonlib.kernels.perturb import CODE_BITS
-from anonlib.kernels.perturb import Perturb as Kernel
+from anonlib.kernels.ranked.perturb import CODE_BITS
+from anonlib.kernels.ranked.perturb import Perturb as Kernel
 from anonlib.methods.recipe import Draft, Explanation, Grid, Say, Stage
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.rho_privacy import RhoPrivacy, guarantee_words
 from anonlib.privacy.subtables import SubTable, belief_in_groups
 from anonlib.release.manifest import GuaranteePart, RowsPart, SizePart, SolverPart, ValuePart
 from anonlib.release.perturbed import DOMAIN, MICRODATA, OPERATORS, SUBTABLE, operator_types
-from anonlib.solvers.perturbation_partitioning import Partitioning, solve, solve_whole
+from anonlib.solvers.subtables.perturbation_partitioning import Partitioning, solve, solve_whole
 from anonlib.spec.perturb import Perturb
 from anonlib.sql import quoted
 from anonlib.words import beliefs_in_columns, percent
@@ -54,7 +54,7 @@ class PerturbChoice:
     uniform : without sub-tables, for comparison."""
 
     counts: SensitiveCounts
-    protected: npt.NDArray[np.bool_]
+    protected: BoolArray
     partitioning: Partitioning
     uniform: Partitioning
 

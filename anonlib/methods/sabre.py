@@ -36,8 +36,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from anonlib.arrays import Codes, Int64Array
 from anonlib.domains import Domain
 from anonlib.engine import curve_ranks
 from anonlib.engine import cut_by_quasi_identifiers as cut
@@ -47,8 +47,8 @@ from anonlib.engine.relational import with_columns
 from anonlib.engine.statistics import SensitiveStatistics, sensitive_statistics
 from anonlib.engine.tables import types
 from anonlib.exact import text
-from anonlib.kernels.class_boxes import boxes_of_classes
-from anonlib.kernels.equivalence_classes import Halving, Symmetric, TakeOut
+from anonlib.kernels.boxes import boxes_of_classes
+from anonlib.kernels.classes.equivalence_classes import Halving, Symmetric, TakeOut
 from anonlib.kernels.hilbert import hilbert_positions
 from anonlib.keyed import Stream
 from anonlib.methods import sabre_sub_buckets as sub_buckets
@@ -61,16 +61,13 @@ from anonlib.privacy.t_closeness import GroundDistance, SeveralAttributes, TClos
 from anonlib.release import generalized
 from anonlib.release.generalized import EC_ID, MICRODATA
 from anonlib.release.manifest import GuaranteePart, SizePart, SolverPart, ValuePart
-from anonlib.solvers.ec_size_tree import choose, refuse_few
-from anonlib.solvers.kd_cut import kd_tree
-from anonlib.solvers.match_partitions import merged_runs
-from anonlib.solvers.sabre_buckets import BucketPartition
-from anonlib.solvers.sub_buckets import Packing
+from anonlib.solvers.classes.ec_size_tree import choose, refuse_few
+from anonlib.solvers.classes.kd_cut import kd_tree
+from anonlib.solvers.classes.sabre_buckets import BucketPartition
+from anonlib.solvers.classes.sub_buckets import Packing
+from anonlib.solvers.matching.match_partitions import merged_runs
 from anonlib.spec.sabre import Sabre
 from anonlib.words import HOW_CLASSES_CAME
-
-Int64Array = npt.NDArray[np.int64]
-Codes = npt.NDArray[Any]
 
 ORDER = "sabre: order of the records of a partition"
 NUMBERS = "sabre: numbers of the classes of a partition"

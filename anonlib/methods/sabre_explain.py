@@ -8,28 +8,25 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from anonlib.arrays import Codes, Int64Array
 from anonlib.domains import Domain
 from anonlib.engine import curve_ranks
 from anonlib.engine.microdata import Microdata
 from anonlib.exact import text
-from anonlib.kernels.equivalence_classes import TakeOut
-from anonlib.kernels.halving import Records, information_loss
+from anonlib.kernels.classes.equivalence_classes import TakeOut
+from anonlib.kernels.classes.halving import Records, information_loss
 from anonlib.methods import sabre_sub_buckets as sub_buckets
 from anonlib.methods.recipe import Explanation, Grid, Say
 from anonlib.methods.sabre import Asked, asked, halving, packing_details, read_coded, symmetric, together
 from anonlib.privacy.ec_sizes import EcSizeTree
 from anonlib.privacy.sub_buckets import JointValues
 from anonlib.privacy.t_closeness import TCloseness, guarantee_words
-from anonlib.solvers.ec_size_tree import choose
-from anonlib.solvers.sabre_buckets import BucketPartition
-from anonlib.solvers.sub_buckets import Packing, pack
+from anonlib.solvers.classes.ec_size_tree import choose
+from anonlib.solvers.classes.sabre_buckets import BucketPartition
+from anonlib.solvers.classes.sub_buckets import Packing, pack
 from anonlib.spec.sabre import Sabre
 from anonlib.words import HOW_CLASSES_CAME
-
-Int64Array = npt.NDArray[np.int64]
-Codes = npt.NDArray[Any]
 
 SAMPLE = 20_000
 """Records that the trade-off is computed on; they reach the driver."""

@@ -1,10 +1,10 @@
 """SABRE's default: what a class holds is chosen from counts, which records it takes from quasi-identifiers, never one from the other.
 
-    sub-buckets   driver, from counts of sensitive values alone                                     (`anonlib.solvers.sub_buckets`)
+    sub-buckets   driver, from counts of sensitive values alone                                     (`anonlib.solvers.classes.sub_buckets`)
     deal          which records of a value go to which sub-bucket: an exact rank, permuted by the key. No look at anything else
     partitions    only above `partition_size`: equal runs of every sub-bucket along the Hilbert curve, so that each partition holds the same
                   number of records of every sub-bucket; a class of it keeps t by construction, and nothing is ever merged
-    classes       `anonlib.kernels.symmetric_classes`: the same number of records of every sub-bucket, all sub-buckets treated alike
+    classes       `anonlib.kernels.classes.symmetric_classes`: the same number of records of every sub-bucket, all sub-buckets treated alike
 
 Above `partition_size` that is two range shuffles of codes, both staged, and a scan for (task x value) and (task x sub-bucket) counts on
 the driver; the classes then take one more shuffle. Combinations of several sensitive columns: one more scan, at most `COMBINATIONS`
@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from anonlib.arrays import Codes, Int64Array
 from anonlib.domains import Domain
 from anonlib.engine import curve_ranks
 from anonlib.engine import cut_by_quasi_identifiers as cut
@@ -28,16 +28,13 @@ from anonlib.engine.joint_values import TooManyCombinations, joint_values
 from anonlib.engine.ranks import CHANGED
 from anonlib.engine.relational import with_columns
 from anonlib.errors import Unsatisfiable
-from anonlib.kernels.equivalence_classes import Symmetric
+from anonlib.kernels.classes.equivalence_classes import Symmetric
 from anonlib.kernels.hilbert import hilbert_positions
 from anonlib.keyed import KeyedPermutation, Stream
 from anonlib.methods.recipe import Say, Stage
 from anonlib.privacy.sub_buckets import JointValues, SubBuckets
 from anonlib.privacy.t_closeness import TCloseness
-from anonlib.solvers.sub_buckets import Packing, pack
-
-Int64Array = npt.NDArray[np.int64]
-Codes = npt.NDArray[Any]
+from anonlib.solvers.classes.sub_buckets import Packing, pack
 
 COMBINATIONS = 1_000_000
 """Combinations of values of several sensitive columns that the driver takes."""

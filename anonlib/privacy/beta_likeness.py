@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from anonlib.privacy.counts import Int64Array
+from anonlib.arrays import BoolArray, Int64Array
 
-BoolArray = npt.NDArray[np.bool_]
 _SAFE = 1 << 62
 
 

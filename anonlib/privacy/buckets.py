@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonlib.privacy.counts import Int64Array
+from anonlib.arrays import Int64Array
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,9 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from anonlib.privacy.counts import Int64Array, SensitiveCounts
-
-BoolArray = npt.NDArray[np.bool_]
+from anonlib.arrays import BoolArray, Int64Array
+from anonlib.privacy.counts import SensitiveCounts
 
 _INT64 = 2**63
 

@@ -14,9 +14,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from anonlib.arrays import Int64Array
 from anonlib.exact import floor_times
-
-IntArray = npt.NDArray[np.int64]
 
 CELLS = 4_000_000
 """Counts held at once while distances are computed: 32 MB."""
@@ -31,18 +30,18 @@ class EarthMover:
     first, last, weight : (runs,) int64, weight >= 0; unit : int
     """
 
-    first: IntArray
-    last: IntArray
-    weight: IntArray
+    first: Int64Array
+    last: Int64Array
+    weight: Int64Array
     unit: int
 
-    def on_runs(self, counts: IntArray) -> IntArray:
+    def on_runs(self, counts: Int64Array) -> Int64Array:
         """(G, runs) int64: how many records of each group stand on each run. counts : (G, places) int64."""
         total = np.zeros((counts.shape[0], counts.shape[1] + 1), dtype=np.int64)
         np.cumsum(counts, axis=1, out=total[:, 1:])
-        return cast(IntArray, total[:, self.last + 1] - total[:, self.first])
+        return cast(Int64Array, total[:, self.last + 1] - total[:, self.first])
 
-    def work(self, table: IntArray, groups: IntArray) -> npt.NDArray[Any]:
+    def work(self, table: Int64Array, groups: Int64Array) -> npt.NDArray[Any]:
         """The distance of each group from the table, times unit * n * (the group's size): an integer.
 
         table : (places,) int64; groups : (G, places) int64. Returns (G,) int64, or Python integers where 64 bits might not do.
@@ -54,7 +53,7 @@ class EarthMover:
         parts = [self._work(of_table, n, groups[start : start + step]) for start in range(0, len(groups), step)]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
-    def _work(self, of_table: IntArray, n: int, groups: IntArray) -> npt.NDArray[Any]:
+    def _work(self, of_table: Int64Array, n: int, groups: Int64Array) -> npt.NDArray[Any]:
         held, sizes = self.on_runs(groups), groups.sum(axis=1)
         if self.unit * n * int(sizes.max(initial=0)) < SAFE:
             return cast("npt.NDArray[Any]", np.abs(held * n - of_table * sizes[:, None]) @ self.weight)

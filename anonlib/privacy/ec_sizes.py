@@ -12,9 +12,8 @@ from functools import cached_property
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
-IntArray = npt.NDArray[np.int64]
+from anonlib.arrays import BoolArray, Int64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,16 +24,16 @@ class EcSizeTree:
     left, right : (nodes,) int64, the halves of a node, or -1 in a leaf
     """
 
-    counts: IntArray
-    left: IntArray
-    right: IntArray
+    counts: Int64Array
+    left: Int64Array
+    right: Int64Array
 
     @cached_property
     def classes(self) -> list[int]:
         """How many leaves stand below each node: the equivalence classes it becomes."""
         return self._summed([1] * len(self.counts), self.left < 0)
 
-    def _summed(self, own: list[int], stops: npt.NDArray[np.bool_]) -> list[int]:
+    def _summed(self, own: list[int], stops: BoolArray) -> list[int]:
         """For each node, the sum of `own` over the first stopping nodes at or below it. Links point forward, so one pass back does."""
         found = list(own)
         for node in range(len(found) - 1, -1, -1):
@@ -78,11 +77,11 @@ class Partitions:
     size: int
 
     @cached_property
-    def _stops(self) -> npt.NDArray[np.bool_]:
-        return cast("npt.NDArray[np.bool_]", (self.tree.left < 0) | (self.tree.counts.sum(axis=1) <= self.size))
+    def _stops(self) -> BoolArray:
+        return cast("BoolArray", (self.tree.left < 0) | (self.tree.counts.sum(axis=1) <= self.size))
 
     @cached_property
-    def _below(self) -> IntArray:
+    def _below(self) -> Int64Array:
         """(nodes,) how many partitions stand at or below each node."""
         return np.array(self.tree._summed([1] * len(self._stops), self._stops), dtype=np.int64)
 
@@ -91,7 +90,7 @@ class Partitions:
         """How many partitions there are."""
         return int(self._below[0])
 
-    def locate(self, bucket: IntArray, rank: IntArray) -> tuple[IntArray, IntArray]:
+    def locate(self, bucket: Int64Array, rank: Int64Array) -> tuple[Int64Array, Int64Array]:
         """(partition, node of the tree) of each record, both (N,) int64, given bucket (N,) and rank within it (N,) int64.
 
         A walk down the tree for all records at once: O(N log(n / size)).

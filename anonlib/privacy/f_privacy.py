@@ -12,9 +12,10 @@ from fractions import Fraction
 import numpy as np
 
 from anonlib import words
+from anonlib.arrays import Int64Array
 from anonlib.errors import SpecError, Unsatisfiable
 from anonlib.exact import ceil_over, exact, floor_times, text
-from anonlib.privacy.counts import Int64Array, SensitiveCounts
+from anonlib.privacy.counts import SensitiveCounts
 
 Thresholdish = int | str | Fraction
 

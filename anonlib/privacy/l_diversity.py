@@ -8,11 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from anonlib.privacy.counts import Int64Array
-
-BoolArray = npt.NDArray[np.bool_]
+from anonlib.arrays import BoolArray, Int64Array
 
 
 @dataclass(frozen=True)

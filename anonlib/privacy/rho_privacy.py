@@ -24,9 +24,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from anonlib import words
+from anonlib.arrays import BoolArray
 from anonlib.errors import SpecError, Unsatisfiable
 from anonlib.exact import exact, text
 from anonlib.privacy.counts import SensitiveCounts
@@ -53,7 +53,7 @@ class RhoPrivacy:
         """From text, e.g. RhoPrivacy.of(rho2="1/6", rho1="1/13")."""
         return RhoPrivacy(None if rho1 is None else exact(rho1, "rho1"), exact(rho2, "rho2"))
 
-    def protected(self, counts: SensitiveCounts) -> npt.NDArray[np.bool_]:
+    def protected(self, counts: SensitiveCounts) -> BoolArray:
         """(m,) bool: is the value's share of the table at most rho1? SA' of equation (9).
 
         Raises Unsatisfiable when nothing would be protected, or when a protected value's share of the whole table reaches rho2:
@@ -110,11 +110,11 @@ def posterior(share: Fraction, gamma: Fraction) -> Fraction:
     return share * gamma / (share * gamma + 1 - share)
 
 
-def below(counts: Any, sizes: Any, rho2: Fraction) -> npt.NDArray[np.bool_]:
+def below(counts: Any, sizes: Any, rho2: Fraction) -> BoolArray:
     """Is counts / sizes < rho2, exactly? Arrays of int64 that broadcast; products of any size are right."""
     count, size = np.broadcast_arrays(np.asarray(counts, dtype=np.int64), np.asarray(sizes, dtype=np.int64))
     difference = count / size - float(rho2)
-    found: npt.NDArray[np.bool_] = np.atleast_1d(difference < 0)
+    found: BoolArray = np.atleast_1d(difference < 0)
     for at in np.flatnonzero(np.abs(difference) < 1e-9).tolist():  # too near for doubles
         found.flat[at] = int(count.flat[at]) * rho2.denominator < rho2.numerator * int(size.flat[at])
     return found.reshape(count.shape)
@@ -142,7 +142,7 @@ def squared_error(records: Any, domain_size: Any, retention: Any) -> Any:
     return records * (same * (1 - same) + (domain_size - 1) * q * (1 - q)) / retention**2
 
 
-def guarantee_words(column: str, asked: RhoPrivacy, counts: SensitiveCounts, protected: npt.NDArray[np.bool_]) -> str:
+def guarantee_words(column: str, asked: RhoPrivacy, counts: SensitiveCounts, protected: BoolArray) -> str:
     """What the release promises, in words with the numbers used; `protected` is (m,)."""
     open_ = sorted(np.flatnonzero(~protected).tolist(), key=lambda i: (-int(counts.counts[i]), i))
     return words.beliefs(

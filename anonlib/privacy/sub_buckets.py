@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-IntArray = npt.NDArray[np.int64]
+from anonlib.arrays import Int64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,21 +27,21 @@ class SubBuckets:
 
     number: int
     records: int
-    run_value: IntArray
-    run_length: IntArray
-    rest: IntArray
+    run_value: Int64Array
+    run_length: Int64Array
+    rest: Int64Array
 
     REST = -1
     """The sub-bucket that records of the rest are said to be in."""
 
     @cached_property
-    def counts(self) -> IntArray:
+    def counts(self) -> Int64Array:
         """(m,) int64, the table's records of each value."""
         found = self.rest.copy()
         np.add.at(found, self.run_value, self.run_length)
         return found
 
-    def of(self, value: IntArray, slot: IntArray) -> IntArray:
+    def of(self, value: Int64Array, slot: Int64Array) -> Int64Array:
         """(N,) int64, the sub-bucket of the slot-th record of each value, slot in [0, counts[value]); `REST` for the rest.
 
         Which record of a value has which slot must be drawn uniformly and without a look at anything else.
@@ -68,18 +67,18 @@ class JointValues:
     counts : (M,) int64, how many records have it; sizes : how many values each column has
     """
 
-    codes: tuple[IntArray, ...]
-    counts: IntArray
+    codes: tuple[Int64Array, ...]
+    counts: Int64Array
     sizes: tuple[int, ...]
 
     @staticmethod
-    def single(counts: IntArray) -> JointValues:
+    def single(counts: Int64Array) -> JointValues:
         """Of one column."""
         m = len(counts)
         return JointValues((np.arange(m, dtype=np.int64),), np.asarray(counts, dtype=np.int64), (m,))
 
     @staticmethod
-    def of(sensitive: Sequence[IntArray], sizes: tuple[int, ...]) -> JointValues:
+    def of(sensitive: Sequence[Int64Array], sizes: tuple[int, ...]) -> JointValues:
         """Of records given by their codes in each column."""
         if len(sizes) == 1:
             return JointValues.single(np.bincount(sensitive[0], minlength=sizes[0]))
@@ -87,7 +86,7 @@ class JointValues:
         return JointValues(tuple(found.astype(np.int64)), counts.astype(np.int64), sizes)
 
     @cached_property
-    def _steps(self) -> list[IntArray]:
+    def _steps(self) -> list[Int64Array]:
         """Ascending keys, column after column: a combination of the first columns, times the next one's size, plus its code."""
         steps, prefix = [], self.codes[0]
         for size, codes in zip(self.sizes[1:], self.codes[1:], strict=True):
@@ -95,7 +94,7 @@ class JointValues:
             steps.append(keys)
         return steps
 
-    def number(self, sensitive: Sequence[IntArray]) -> IntArray:
+    def number(self, sensitive: Sequence[Int64Array]) -> Int64Array:
         """(N,) int64, the combination of each record; -1 for one that is none of them."""
         found = np.asarray(sensitive[0], dtype=np.int64)
         known = np.ones(len(found), dtype=bool)

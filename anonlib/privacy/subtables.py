@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-from anonlib.privacy.counts import Int64Array
+from anonlib.arrays import BoolArray, Int64Array
 from anonlib.privacy.rho_privacy import amplification, posterior, retention, unchanged
 
 
@@ -28,7 +27,7 @@ class SubTable:
     gamma: Fraction
 
     @staticmethod
-    def of(codes: Int64Array, counts: Int64Array, protected: npt.NDArray[np.bool_], rho2: Fraction) -> SubTable:
+    def of(codes: Int64Array, counts: Int64Array, protected: BoolArray, rho2: Fraction) -> SubTable:
         """With the largest gamma that keeps `rho2`. `protected` is over all values. Raises ValueError when none keeps it, or when no
         value of it is protected."""
         order = np.argsort(codes)

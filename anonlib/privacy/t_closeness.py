@@ -28,11 +28,11 @@ import numpy as np
 import numpy.typing as npt
 
 from anonlib import words
+from anonlib.arrays import BoolArray, Int64Array
 from anonlib.errors import SpecError
 from anonlib.hierarchy import Hierarchy
 from anonlib.privacy.earth_mover import EarthMover
 
-IntArray = npt.NDArray[np.int64]
 Kind = Literal["ordered", "hierarchical", "flat"]
 
 
@@ -46,8 +46,8 @@ class GroundDistance:
     """
 
     kind: Kind
-    order: IntArray
-    gaps: IntArray
+    order: Int64Array
+    gaps: Int64Array
     height: int
 
     @staticmethod
@@ -88,7 +88,7 @@ class GroundDistance:
         return len(self.order)
 
     @cached_property
-    def positions(self) -> IntArray:
+    def positions(self) -> Int64Array:
         """(m,) int64, the position of each code: the inverse of `order`."""
         found = np.empty(self.m, dtype=np.int64)
         found[self.order] = np.arange(self.m)
@@ -127,7 +127,7 @@ class TCloseness:
     """
 
     distance: GroundDistance
-    table: IntArray
+    table: Int64Array
     t: Fraction
 
     def __post_init__(self) -> None:
@@ -153,13 +153,13 @@ class TCloseness:
         """The most `work` a t-close group of each size may have, (G,), exactly."""
         return self.distance.mover.allowed(self.t, self.n, sizes)
 
-    def close(self, groups: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    def close(self, groups: npt.ArrayLike) -> BoolArray:
         """Which groups are t-close, (G,) bool; an empty group is not. `groups` as in `work`."""
         groups = np.atleast_2d(np.asarray(groups, dtype=np.int64))
         sizes = groups.sum(axis=1)
-        return cast("npt.NDArray[np.bool_]", (self.work(groups) <= self.allowed(sizes)).astype(bool) & (sizes > 0))
+        return cast("BoolArray", (self.work(groups) <= self.allowed(sizes)).astype(bool) & (sizes > 0))
 
-    def holds(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    def holds(self, counts: Int64Array) -> BoolArray:
         """The same, by the name that every requirement of a class has (`anonlib.privacy.class_requirements`)."""
         return self.close(counts)
 
@@ -196,7 +196,7 @@ class SeveralAttributes:
         """A single record may be close enough; its values decide."""
         return 1
 
-    def holds(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    def holds(self, counts: Int64Array) -> BoolArray:
         """(G,) bool: whether every attribute of each group is close. counts : (G, sum of m) int64."""
         found = np.ones(len(counts), dtype=bool)
         start = 0

@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonlib.arrays import Float64Array, Int32Array, Int64Array, UInt8Array
 from anonlib.errors import SpecError
 
-Bits = npt.NDArray[np.uint8]
-Numbers = npt.NDArray[np.float64]
 ROWS = 2048
 """Records handled at a time, so that a block of (ROWS, Q) bytes stays near the cache."""
 MAX_MASK_BYTES = 64 << 20
@@ -39,7 +37,7 @@ class Masks:
     """
 
     domains: Mapping[str, Sequence[str]]
-    bits: Mapping[str, Bits]
+    bits: Mapping[str, UInt8Array]
     queries: int
 
     @staticmethod
@@ -65,16 +63,16 @@ class Masks:
             bits[attribute] = np.packbits(mask, axis=1)
         return Masks(dict(domains), bits, Q)
 
-    def codes(self, attribute: str, values: Any) -> npt.NDArray[np.int32]:
+    def codes(self, attribute: str, values: Any) -> Int32Array:
         """Codes of an Arrow column of text; len(domain) for null and for values outside the domain."""
         domain = self.domains[attribute]
         found = pc.index_in(values, value_set=pa.array(domain, type=pa.string()), skip_nulls=True)
-        codes: npt.NDArray[np.int32] = found.fill_null(len(domain)).to_numpy(zero_copy_only=False)
+        codes: Int32Array = found.fill_null(len(domain)).to_numpy(zero_copy_only=False)
         return codes
 
-    def meeting(self, codes: Mapping[str, npt.NDArray[np.int32]]) -> Bits:
+    def meeting(self, codes: Mapping[str, Int32Array]) -> UInt8Array:
         """(rows, Q) of 0 and 1: which rows meet which query on the attributes given."""
-        packed: Bits | None = None
+        packed: UInt8Array | None = None
         for attribute, column in codes.items():
             here = self.bits[attribute][column]
             packed = here if packed is None else packed & here
@@ -88,7 +86,7 @@ class TrueCounts:
 
     masks: Masks
 
-    def __call__(self, batches: Iterable[Any]) -> Numbers:
+    def __call__(self, batches: Iterable[Any]) -> Float64Array:
         total = np.zeros(self.masks.queries, dtype=np.int64)
         for batch in batches:
             for start in range(0, batch.num_rows, ROWS):
@@ -113,7 +111,7 @@ class BucketEstimates:
     sensitive: Masks
     counts: str
 
-    def __call__(self, batches: Iterable[Any]) -> Numbers:
+    def __call__(self, batches: Iterable[Any]) -> Float64Array:
         total = np.zeros(self.visible.queries, dtype=np.float64)
         (attribute,) = self.sensitive.domains
         accepted = np.unpackbits(self.sensitive.bits[attribute], axis=1, count=self.sensitive.queries).astype(
@@ -124,7 +122,7 @@ class BucketEstimates:
                 total += self._block(batch.slice(first, last - first), attribute, accepted)
         return total
 
-    def _block(self, batch: Any, attribute: str, accepted: Numbers) -> Numbers:
+    def _block(self, batch: Any, attribute: str, accepted: Float64Array) -> Float64Array:
         starts, values = _lists(batch, attribute)
         counts = _lists(batch, self.counts)[1].to_numpy(zero_copy_only=False).astype(np.float64)
         bucket = np.repeat(np.arange(batch.num_rows), np.diff(starts))
@@ -138,11 +136,11 @@ class BucketEstimates:
         # Bytes add up faster than what they would be cast to, and hold the count of any bucket of up to 255 records.
         wide = np.uint8 if np.diff(starts).max(initial=0) < 256 else np.int32
         matching = np.add.reduceat(meeting, starts[:-1], axis=0, dtype=wide)
-        estimate: Numbers = np.einsum("bq,bq->q", matching, share)
+        estimate: Float64Array = np.einsum("bq,bq->q", matching, share)
         return estimate
 
 
-def _blocks(starts: npt.NDArray[np.int64]) -> Iterable[tuple[int, int]]:
+def _blocks(starts: Int64Array) -> Iterable[tuple[int, int]]:
     """Runs of whole buckets with about ROWS items each."""
     first, buckets = 0, len(starts) - 1
     while first < buckets:
@@ -156,7 +154,7 @@ def _column(batch: Any, name: str) -> Any:
     return batch.column(batch.schema.get_field_index(name))
 
 
-def _lists(batch: Any, name: str) -> tuple[npt.NDArray[np.int64], Any]:
+def _lists(batch: Any, name: str) -> tuple[Int64Array, Any]:
     """(where each row's items start, and the end; all items) of a list column."""
     column = _column(batch, name)
     sizes = column.value_lengths().to_numpy(zero_copy_only=False)

@@ -21,11 +21,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anonlib.arrays import Float32Array, Float64Array, Int64Array
 from anonlib.queries.boxes import Attribute, BoxReader, Intervals, Sets, column
-
-Numbers = npt.NDArray[np.float64]
-Shares = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
 
 ROWS = 512
 """Boxes handled at a time: a block of (Q, ROWS) float32 is 20 MB for 10,000 queries."""
@@ -40,22 +37,22 @@ class RangeQueries:
     sensitive_low, sensitive_high : (Q,) ends in sensitive codes
     """
 
-    asked: tuple[Ints, ...]
+    asked: tuple[Int64Array, ...]
     low: tuple[npt.NDArray[Any], ...]
     high: tuple[npt.NDArray[Any], ...]
-    sensitive_low: Ints
-    sensitive_high: Ints
+    sensitive_low: Int64Array
+    sensitive_high: Int64Array
 
     @property
     def number(self) -> int:
         """Q."""
         return len(self.sensitive_low)
 
-    def shares(self, i: int, found: Attribute) -> Shares:
+    def shares(self, i: int, found: Attribute) -> Float32Array:
         """(k, n): the share of each of n boxes, on quasi-identifier i, that each query asking about it accepts."""
         return shares_within(found, self.low[i], self.high[i])
 
-    def accepted(self, m: int) -> Shares:
+    def accepted(self, m: int) -> Float32Array:
         """(Q, m + 1): 1 where a query accepts a sensitive code; the last column, unknown values, is 0."""
         codes = np.arange(m)
         inside = (codes >= self.sensitive_low[:, None]) & (codes <= self.sensitive_high[:, None])
@@ -63,7 +60,7 @@ class RangeQueries:
         return np.asarray(np.concatenate([inside, unknown], axis=1), dtype=np.float32)
 
 
-def shares_within(found: Attribute, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Shares:
+def shares_within(found: Attribute, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Float32Array:
     """(k, n): the share of each of n intervals or sets that lies in [low, high], for k pairs of ends."""
     if isinstance(found, Sets):
         # how many codes of the set are at most x: cumulated membership, looked up at both ends
@@ -81,7 +78,7 @@ def shares_within(found: Attribute, low: npt.NDArray[Any], high: npt.NDArray[Any
 
 def _of_intervals(
     a: npt.NDArray[Any], b: npt.NDArray[Any], low: npt.NDArray[Any], high: npt.NDArray[Any], whole: bool
-) -> Shares:
+) -> Float32Array:
     """(k, n): the share of [a, b] within [low, high], by counting whole numbers or by length."""
     one = 1.0 if whole else 0.0
     with np.errstate(over="ignore"):
@@ -104,7 +101,7 @@ class BoxEstimates:
     reader: BoxReader
     queries: RangeQueries
 
-    def __call__(self, batches: Iterable[Any]) -> Numbers:
+    def __call__(self, batches: Iterable[Any]) -> Float64Array:
         total = np.zeros(self.queries.number, dtype=np.float64)
         accepted = self.queries.accepted(len(self.reader.sensitive))
         for batch in batches:
@@ -113,7 +110,7 @@ class BoxEstimates:
                     total += self._block(block.slice(start, ROWS), accepted)
         return total
 
-    def _block(self, block: Any, accepted: Shares) -> Numbers:
+    def _block(self, block: Any, accepted: Float32Array) -> Float64Array:
         lists = column(block, "codes")
         starts = np.concatenate([[0], np.cumsum(lists.value_lengths().to_numpy())]).astype(np.int64)
         codes = lists.flatten().to_numpy()
@@ -129,7 +126,7 @@ class PointCounts:
     queries: RangeQueries
     m: int
 
-    def __call__(self, batches: Iterable[Any]) -> Numbers:
+    def __call__(self, batches: Iterable[Any]) -> Float64Array:
         total = np.zeros(self.queries.number, dtype=np.float64)
         accepted = self.queries.accepted(self.m)
         for batch in batches:
@@ -141,7 +138,7 @@ class PointCounts:
         return total
 
 
-def _product_sum(given: Shares, queries: RangeQueries, attributes: Sequence[Attribute]) -> Numbers:
+def _product_sum(given: Float32Array, queries: RangeQueries, attributes: Sequence[Attribute]) -> Float64Array:
     """(Q,): given (Q, n) times the shares of every attribute that a query asks about, summed over boxes. `given` is overwritten."""
     for i, found in enumerate(attributes):
         asked = queries.asked[i]

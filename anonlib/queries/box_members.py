@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anonlib.arrays import BoolArray, Float64Array, Int64Array
 from anonlib.domains import CategoricalDomain, Domain
 from anonlib.queries.boxes import column
 
-Numbers = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-Side = tuple[Any, Any] | npt.NDArray[np.bool_]
+Side = tuple[Any, Any] | BoolArray
 """(low, high) of an interval, or for each code of the domain whether it is in the set."""
 
 
@@ -35,9 +33,9 @@ def sides(box: Mapping[str, Any], domains: Sequence[Domain]) -> tuple[Side, ...]
     return tuple(found)
 
 
-def inside(box: Sequence[Side], points: Sequence[npt.NDArray[Any]]) -> Ints:
+def inside(box: Sequence[Side], points: Sequence[npt.NDArray[Any]]) -> Int64Array:
     """The rows of `points` (a code column per attribute) that lie in the box."""
-    rows: Ints | None = None
+    rows: Int64Array | None = None
     for side, codes in zip(box, points, strict=True):
         here = codes if rows is None else codes[rows]
         fits = (here >= side[0]) & (here <= side[1]) if isinstance(side, tuple) else side[here]
@@ -57,7 +55,7 @@ class MemberCounts:
     cells: tuple[tuple[tuple[int, int | None], ...], ...]
     length: int
 
-    def __call__(self, batches: Iterable[Any]) -> Numbers:
+    def __call__(self, batches: Iterable[Any]) -> Float64Array:
         total = np.zeros(self.length, dtype=np.int64)
         for batch in batches:
             points, sensitive = _points(batch, len(self.boxes[0])), column(batch, "s0").to_numpy()

@@ -15,11 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonlib.arrays import BoolArray, Int64Array
 from anonlib.domains import CategoricalDomain, Domain, NumericDomain
-
-Numbers = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 CELLS = 1 << 24
 """Bytes of membership (rows x values of the widest domain) held at once."""
@@ -40,27 +37,27 @@ class Sets:
     A value outside the domain has the code `size`, the number of values of the domain.
     """
 
-    codes: Codes
-    starts: Codes
+    codes: Int64Array
+    starts: Int64Array
     size: int
 
     @property
-    def counts(self) -> Codes:
+    def counts(self) -> Int64Array:
         """(n,) how many values each row may be."""
         return np.diff(self.starts)
 
     @property
-    def rows(self) -> Codes:
+    def rows(self) -> Int64Array:
         """The row of each entry of `codes`."""
         return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int64), self.counts)
 
-    def members(self) -> Flags:
+    def members(self) -> BoolArray:
         """(n, size + 1) bool: may row r be value v?"""
         found = np.zeros((len(self.starts) - 1, self.size + 1), dtype=bool)
         found[self.rows, self.codes] = True
         return found
 
-    def ends(self) -> tuple[Codes, Codes]:
+    def ends(self) -> tuple[Int64Array, Int64Array]:
         """(smallest, largest) code of each row; no row may be empty."""
         if len(self.starts) == 1:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -98,12 +95,12 @@ class BoxReader:
         """All quasi-identifiers."""
         return [self.attribute(batch, i) for i in range(len(self.domains))]
 
-    def sensitive_codes(self, batch: Any, name: str = "s0") -> Codes:
+    def sensitive_codes(self, batch: Any, name: str = "s0") -> Int64Array:
         """(n,) codes of the sensitive text in the column `name`; len(sensitive) for a value that is not listed."""
         return positions(column(batch, name), self.sensitive)
 
 
-def positions(texts: Any, values: Sequence[str | None]) -> Codes:
+def positions(texts: Any, values: Sequence[str | None]) -> Int64Array:
     """The place in `values` of each text of an Arrow array, null among them; len(values) for one that is not there."""
     found = pc.index_in(texts, value_set=pa.array(values, pa.string()), skip_nulls=False)
     return np.asarray(found.fill_null(len(values)).to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -18,12 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from anonlib.arrays import Float64Array
 from anonlib.queries.predicate import Predicate
 from anonlib.sql import quoted
-
-Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,9 @@ class CountEstimate:
         )
 
 
-def hypergeometric(matching: Any, meeting: Any, total: Any) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+def hypergeometric(
+    matching: Any, meeting: Any, total: Any
+) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
     """(mean, variance, least, most) of how many of `matching` records get one of `meeting` values out of `total`.
 
     k records draw without replacement from N values, K of which meet the condition: mean k K / N, variance

@@ -16,12 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anonlib.arrays import Float32Array, Float64Array, Int64Array
 from anonlib.domains import CategoricalDomain, Domain
 from anonlib.queries.box_batch import shares_within
 from anonlib.queries.boxes import Attribute, BoxReader, Sets, column
-
-Numbers = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 MAX_VALUES = 200
 """A numeric domain of more values is cut into `STRETCHES` of equal length."""
@@ -58,7 +56,7 @@ class Cells:
         """How many cells there are."""
         return len(self.low)
 
-    def shares(self, found: Attribute) -> npt.NDArray[np.float32]:
+    def shares(self, found: Attribute) -> Float32Array:
         """(n, number): the share of each box that lies in each cell."""
         if isinstance(found, Sets):
             held = found.members()[:, : self.number] / np.maximum(found.counts, 1)[:, None]
@@ -70,7 +68,7 @@ class Cells:
             shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1)
         return shares
 
-    def index(self, codes: npt.NDArray[Any]) -> Ints:
+    def index(self, codes: npt.NDArray[Any]) -> Int64Array:
         """(n,) the cell of each code of a record."""
         return np.asarray(
             np.clip(np.searchsorted(self.low, codes, side="right") - 1, 0, self.number - 1), dtype=np.int64
@@ -104,7 +102,7 @@ class Cube:
         """Cells of all of them."""
         return sum(self.sizes)
 
-    def parts(self, vector: Numbers) -> list[Numbers]:
+    def parts(self, vector: Float64Array) -> list[Float64Array]:
         """The vector cut into group-bys, each (cells of its attributes, m)."""
         edges = np.cumsum([0, *self.sizes])
         return [vector[a:b].reshape(-1, self.m) for a, b in itertools.pairwise(edges)]
@@ -120,7 +118,7 @@ class BoxCells:
     reader: BoxReader
     cube: Cube
 
-    def __call__(self, batches: Iterable[Any]) -> Numbers:
+    def __call__(self, batches: Iterable[Any]) -> Float64Array:
         total = np.zeros(self.cube.length, dtype=np.float64)
         parts = self.cube.parts(total)
         for batch in batches:
@@ -129,7 +127,7 @@ class BoxCells:
                     self._add(block.slice(start, ROWS), parts)
         return total
 
-    def _add(self, block: Any, parts: Sequence[Numbers]) -> None:
+    def _add(self, block: Any, parts: Sequence[Float64Array]) -> None:
         sizes = column(block, "codes").value_lengths().to_numpy()
         row = np.repeat(np.arange(block.num_rows), sizes)
         codes = column(block, "codes").flatten().to_numpy()
@@ -155,7 +153,7 @@ class PointCells:
 
     cube: Cube
 
-    def __call__(self, batches: Iterable[Any]) -> Numbers:
+    def __call__(self, batches: Iterable[Any]) -> Float64Array:
         total = np.zeros(self.cube.length, dtype=np.float64)
         parts = self.cube.parts(total)
         for batch in batches:
@@ -169,7 +167,7 @@ class PointCells:
         return total
 
 
-def divergence(actual: Numbers, estimated: Numbers) -> float:
+def divergence(actual: Float64Array, estimated: Float64Array) -> float:
     """KL(actual || estimated) = sum of a ln(a / b) over the cells of one group-by, as shares of all records, in nats.
 
     Infinite when a cell that has records is estimated at none.

@@ -16,21 +16,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonlib.arrays import Float64Array, Int32Array, Int64Array, UInt8Array
 from anonlib.queries.batch import ROWS, Masks
 from anonlib.queries.reconstruction import Operators, terms, variance
 
-Numbers = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int32]
 
-
-def codes_in(values: Any, domain: Sequence[str]) -> Codes:
+def codes_in(values: Any, domain: Sequence[str]) -> Int32Array:
     """Codes of an Arrow column of text; len(domain) for null and for values outside the domain."""
     found = pc.index_in(values, value_set=pa.array(domain, type=pa.string()), skip_nulls=True)
-    codes: Codes = found.fill_null(len(domain)).to_numpy(zero_copy_only=False)
+    codes: Int32Array = found.fill_null(len(domain)).to_numpy(zero_copy_only=False)
     return codes
 
 
-def _blocks(batches: Iterable[Any], conditions: Masks) -> Iterable[tuple[Any, npt.NDArray[np.uint8]]]:
+def _blocks(batches: Iterable[Any], conditions: Masks) -> Iterable[tuple[Any, UInt8Array]]:
     """(part of a batch, (rows, C) of 0 and 1: which of its records meet which condition)."""
     for batch in batches:
         for start in range(0, batch.num_rows, ROWS):
@@ -39,7 +37,7 @@ def _blocks(batches: Iterable[Any], conditions: Masks) -> Iterable[tuple[Any, np
             yield part, conditions.meeting(codes)
 
 
-def _add(total: Numbers, meeting: Any, key: npt.NDArray[Any]) -> None:
+def _add(total: Float64Array, meeting: Any, key: npt.NDArray[Any]) -> None:
     """total[:, key of a row] += its `meeting`, over all rows."""
     if len(key) == 0:
         return
@@ -49,9 +47,9 @@ def _add(total: Numbers, meeting: Any, key: npt.NDArray[Any]) -> None:
     total[:, key[order][starts]] += sums.T
 
 
-def _summed(entries: Numbers, key: npt.NDArray[Any], keys: int) -> Numbers:
+def _summed(entries: Float64Array, key: npt.NDArray[Any], keys: int) -> Float64Array:
     """(C, E) numbers summed over the entries of one key: (C, keys)."""
-    total: Numbers = np.zeros((len(entries), keys), dtype=np.float64)
+    total: Float64Array = np.zeros((len(entries), keys), dtype=np.float64)
     _add(total, entries.T, key)
     return total
 
@@ -65,8 +63,8 @@ class CrossedCounts:
     sensitive: str
     values: Sequence[str]
 
-    def __call__(self, batches: Iterable[Any]) -> Numbers:
-        total: Numbers = np.zeros((self.conditions.queries, len(self.values) + 1), dtype=np.float64)
+    def __call__(self, batches: Iterable[Any]) -> Float64Array:
+        total: Float64Array = np.zeros((self.conditions.queries, len(self.values) + 1), dtype=np.float64)
         for part, meeting in _blocks(batches, self.conditions):
             _add(total, meeting, codes_in(_column(part, self.sensitive), self.values))
         return total[:, :-1].ravel()
@@ -82,10 +80,10 @@ class Domains:
     """
 
     operators: Operators
-    sizes: npt.NDArray[np.int64]
-    subtable: npt.NDArray[np.int64]
-    value: npt.NDArray[np.int64]
-    true: npt.NDArray[np.int64]
+    sizes: Int64Array
+    subtable: Int64Array
+    value: Int64Array
+    true: Int64Array
 
 
 @dataclass(frozen=True)
@@ -107,20 +105,20 @@ class CrossedPerturbed:
         """Of the vector."""
         return (self.conditions.queries + 1) * len(self.domains.value)
 
-    def __call__(self, batches: Iterable[Any]) -> Numbers:
+    def __call__(self, batches: Iterable[Any]) -> Float64Array:
         C, E, m = self.conditions.queries, len(self.domains.value), len(self.values)
         entry = np.full((len(self.domains.sizes), m + 1), E, dtype=np.int64)  # E: no value of the sub-table's domain
         entry[self.domains.subtable, self.domains.value] = np.arange(E)
-        total: Numbers = np.zeros((C + 1, E + 1), dtype=np.float64)
+        total: Float64Array = np.zeros((C + 1, E + 1), dtype=np.float64)
         for part, meeting in _blocks(batches, self.conditions):
             where = _column(part, self.subtable).to_numpy(zero_copy_only=False)
             key = entry[where, codes_in(_column(part, self.sensitive), self.values)]
             _add(total[:-1], meeting, key)
             total[-1] += np.bincount(key, minlength=E + 1)
-        counts: Numbers = total[:, :-1].ravel()
+        counts: Float64Array = total[:, :-1].ravel()
         return counts
 
-    def reconstructed(self, counts: Numbers) -> tuple[Numbers, Numbers]:
+    def reconstructed(self, counts: Float64Array) -> tuple[Float64Array, Float64Array]:
         """((C, m) estimates, (C, m) raw estimates) from the vector, summed over all batches: both as `reconstruction.reconstruct` gives
         them for one query."""
         d = self.domains
@@ -149,14 +147,14 @@ class CrossedBuckets:
     values: Sequence[str]
     counts: str
 
-    def __call__(self, batches: Iterable[Any]) -> Numbers:
-        total: Numbers = np.zeros((self.conditions.queries, len(self.values) + 1), dtype=np.float64)
+    def __call__(self, batches: Iterable[Any]) -> Float64Array:
+        total: Float64Array = np.zeros((self.conditions.queries, len(self.values) + 1), dtype=np.float64)
         for batch in batches:
             for start in range(0, batch.num_rows, ROWS // 8):
                 total += self._block(batch.slice(start, ROWS // 8))
         return total[:, :-1].ravel()
 
-    def _block(self, batch: Any) -> Numbers:
+    def _block(self, batch: Any) -> Float64Array:
         starts, values = _lists(batch, self.sensitive)
         counts = _lists(batch, self.counts)[1].to_numpy(zero_copy_only=False).astype(np.float64)
         given = np.zeros((batch.num_rows, len(self.values) + 1), dtype=np.float64)
@@ -166,7 +164,7 @@ class CrossedBuckets:
         starts = next(iter(columns.values()))[0]
         meeting = self.conditions.meeting({a: self.conditions.codes(a, items) for a, (_, items) in columns.items()})
         matching = np.add.reduceat(meeting, starts[:-1], axis=0, dtype=np.float64)
-        found: Numbers = matching.T @ (given / given.sum(axis=1, keepdims=True))
+        found: Float64Array = matching.T @ (given / given.sum(axis=1, keepdims=True))
         return found
 
 
@@ -174,7 +172,7 @@ def _column(batch: Any, name: str) -> Any:
     return batch.column(batch.schema.get_field_index(name))
 
 
-def _lists(batch: Any, name: str) -> tuple[npt.NDArray[np.int64], Any]:
+def _lists(batch: Any, name: str) -> tuple[Int64Array, Any]:
     """(where each row's items start, and the end; all items) of a list column."""
     column = _column(batch, name)
     sizes = column.value_lengths().to_numpy(zero_copy_only=False)

@@ -29,9 +29,8 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Numbers = npt.NDArray[np.float64]
+from anonlib.arrays import Float64Array, Int64Array
 
 
 @dataclass(frozen=True)
@@ -41,19 +40,19 @@ class Operators:
     domain_sizes : (k,) m_i; gammas : (k,) gamma_i > 1, as doubles
     """
 
-    domain_sizes: npt.NDArray[np.int64]
-    gammas: Numbers
+    domain_sizes: Int64Array
+    gammas: Float64Array
 
     @property
-    def retention(self) -> Numbers:
+    def retention(self) -> Float64Array:
         """(k,) p_i, the chance that a record's value is retained rather than replaced. Equation 4."""
-        kept: Numbers = (self.gammas - 1) / (self.domain_sizes - 1 + self.gammas)
+        kept: Float64Array = (self.gammas - 1) / (self.domain_sizes - 1 + self.gammas)
         return kept
 
     @property
-    def replacement(self) -> Numbers:
+    def replacement(self) -> Float64Array:
         """(k,) q_i, the chance that a record's value is replaced by one given value. Equation 4."""
-        q: Numbers = 1 / (self.domain_sizes - 1 + self.gammas)
+        q: Float64Array = 1 / (self.domain_sizes - 1 + self.gammas)
         return q
 
 
@@ -83,7 +82,7 @@ class ReconstructedCount:
         )
 
 
-def terms(operators: Operators, matching: Any, accepted: Any, observed: Any) -> tuple[Numbers, Numbers]:
+def terms(operators: Operators, matching: Any, accepted: Any, observed: Any) -> tuple[Float64Array, Float64Array]:
     """(f*_i, its estimated variance) for each sub-table.
 
     matching : n_i, accepted : s_i <= m_i, observed : o_i <= n_i; arrays that broadcast over a last axis of k sub-tables.
@@ -94,7 +93,7 @@ def terms(operators: Operators, matching: Any, accepted: Any, observed: Any) -> 
     return found, _variance(p, b, n, found)
 
 
-def variance(operators: Operators, matching: Any, accepted: Any, true: Any) -> Numbers:
+def variance(operators: Operators, matching: Any, accepted: Any, true: Any) -> Float64Array:
     """Var[f*_i] when f_i = `true` of the `matching` records have one of `accepted` wanted values; shapes as in `terms`."""
     n, s, f = (np.asarray(a, dtype=np.float64) for a in (matching, accepted, true))
     return _variance(operators.retention, s * operators.replacement, n, f)
@@ -145,7 +144,7 @@ def confidence_interval(
     return min(max(estimate - half, low), high), max(min(estimate + half, high), low)
 
 
-def _variance(p: Numbers, b: Numbers, n: Numbers, f: Numbers) -> Numbers:
+def _variance(p: Float64Array, b: Float64Array, n: Float64Array, f: Float64Array) -> Float64Array:
     a = p + b
-    found: Numbers = np.maximum(0, (f * a * (1 - a) + (n - f) * b * (1 - b)) / p**2)
+    found: Float64Array = np.maximum(0, (f * a * (1 - a) + (n - f) * b * (1 - b)) / p**2)
     return found

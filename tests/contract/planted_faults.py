@@ -22,7 +22,7 @@ import numpy as np
 
 from anonlib.audit.achieved import NAME as ACHIEVED
 from anonlib.audit.promised import NAME as WORDS
-from anonlib.kernels.disjoint_matchings import random_matching
+from anonlib.kernels.matching.disjoint_matchings import random_matching
 from tests.contract import trials
 from tests.door import bucketize
 
@@ -181,7 +181,7 @@ def rare_only(right: Any) -> Any:
 
 def not_perturbed(right: Any) -> Any:
     """Every record is published with its own value."""
-    from anonlib.kernels.perturb import CODE_BITS
+    from anonlib.kernels.ranked.perturb import CODE_BITS
 
     def wrong(self: Any, code: Any, rank: Any) -> Any:
         return (right(self, code, rank) >> CODE_BITS << CODE_BITS) | code
@@ -336,17 +336,17 @@ FAULTS = (
     Fault(f"{PRIVACY}.f_privacy:FPrivacy.threshold", "a factor 2", FOLLOWS, share_times(2), LINEAR),
     Fault(f"{PRIVACY}.f_privacy:FPrivacy.thresholds", "Lemma 1 forgotten", "thresholds can be kept", no_eligibility, TOO_STRICT),
     Fault(f"{PRIVACY}.f_privacy:FPrivacy.l_diversity", "l less 1", FOLLOWS, lambda right: staticmethod(lambda number: right.__func__(number - 1)), DIVERSE),
-    Fault("anonlib.solvers.sensitive_table:_capacities", "rounded up", "F'-privacy", capacity_up, UNEVEN),
+    Fault("anonlib.solvers.buckets.sensitive_table:_capacities", "rounded up", "F'-privacy", capacity_up, UNEVEN),
     Fault(f"{PRIVACY}.f_privacy:guarantee_words", "other words", WORDS, words_of_half, LINEAR),
     Fault(f"{PRIVACY}.buckets:BucketSetting.loss", "a factor 2", "bucket sizes", property_times(2), LINEAR),
     Fault(f"{PRIVACY}.buckets:BucketSetting.msbs", "a factor 1/2", "bucket sizes", property_times(0.5), LINEAR),
     Fault(f"{PRIVACY}.counts:SensitiveCounts.frequency", "a factor 2", FOLLOWS, times(2), LINEAR),
-    Fault(f"{KERNELS}.round_robin:RoundRobin.__call__", "a bucket further", "buckets of qit and st", one_bucket_on, LINEAR),
-    Fault(f"{KERNELS}.round_robin:composition", "a value instead of another", "overall counts of sensitive values", a_value_less, LINEAR),
+    Fault(f"{KERNELS}.ranked.round_robin:RoundRobin.__call__", "a bucket further", "buckets of qit and st", one_bucket_on, LINEAR),
+    Fault(f"{KERNELS}.ranked.round_robin:composition", "a value instead of another", "overall counts of sensitive values", a_value_less, LINEAR),
     Fault(f"{PRIVACY}.f_privacy:told_by_counts", "half of it", WORDS, told_half, FAKED),
-    Fault("anonlib.solvers.fake_values:apportion", "whatever the frequency", "fake values by frequency", drawn_evenly, FAKED),
-    Fault("anonlib.solvers.fake_lists:fakes_beside", "a fake instead of another", "fake values by frequency", fakes_of_one_value, FAKED),
-    Fault(f"{KERNELS}.fake_deal:FakeDeal.__call__", "a bucket further", "buckets of qit and st", one_bucket_on, FAKED),
+    Fault("anonlib.solvers.buckets.fake_values:apportion", "whatever the frequency", "fake values by frequency", drawn_evenly, FAKED),
+    Fault("anonlib.solvers.buckets.fake_lists:fakes_beside", "a fake instead of another", "fake values by frequency", fakes_of_one_value, FAKED),
+    Fault(f"{KERNELS}.ranked.fake_deal:FakeDeal.__call__", "a bucket further", "buckets of qit and st", one_bucket_on, FAKED),
     Fault(f"{PRIVACY}.rho_privacy:amplification", "a factor 2", PRIVATE, times(2), ALL),
     Fault(f"{PRIVACY}.rho_privacy:amplification", "a factor 2, achieved", ACHIEVED, times(2), SOME),
     Fault(f"{PRIVACY}.rho_privacy:retention", "a factor 1.1", "operators", times(Fraction(11, 10)), ALL),
@@ -358,8 +358,8 @@ FAULTS = (
     Fault(f"{PRIVACY}.subtables:SubTable.of", "rho1 of the rarest value", PRIVATE, subtable_of_another, ALL),
     Fault(f"{PRIVACY}.subtables:SubTables.mean_retention", "a factor 2", NUMBERS, property_times(2), ALL),
     Fault(f"{PRIVACY}.subtables:belief_in_groups", "a factor 1/2", WORDS, times(Fraction(1, 2)), trials.two_columns),
-    Fault(f"{KERNELS}.perturb:Perturb.__call__", "values not perturbed", "values are perturbed", not_perturbed, ALL),
-    Fault(f"{KERNELS}.perturb:_tables", "another operator than stated", "values are perturbed", other_operator, SKEWED),
+    Fault(f"{KERNELS}.ranked.perturb:Perturb.__call__", "values not perturbed", "values are perturbed", not_perturbed, ALL),
+    Fault(f"{KERNELS}.ranked.perturb:_tables", "another operator than stated", "values are perturbed", other_operator, SKEWED),
     Fault(f"{PRIVACY}.class_requirements:KAnonymity", "k less 1", "k-anonymity", less_first, trials.classes({"k": "8"})),
     Fault(f"{PRIVACY}.class_requirements:DistinctDiversity", "l less 1", "distinct l-diversity", less_first, trials.classes({"distinct_l": "3"})),
     Fault(f"{PRIVACY}.class_requirements:frequency_diversity", "l less 1", "frequency l-diversity", less_first, trials.classes({"frequency_l": "2"})),
@@ -376,27 +376,27 @@ FAULTS = (
     Fault(f"{PRIVACY}.t_closeness:TCloseness.close", "not asked", "t-closeness", always, ORDERED),
     Fault(f"{PRIVACY}.t_closeness:SeveralAttributes.holds", "not asked", "t-closeness", always, trials.classes({"t": "1/4"}, several=True)),
     Fault(f"{PRIVACY}.t_closeness:guarantee_words", "other words", WORDS, words_of_half, CLOSE),
-    Fault(f"{KERNELS}.mondrian:_Search._keeps", "halves not asked", "frequency l-diversity", lambda right: lambda self, halves: np.ones(halves.count, dtype=bool), trials.classes({"frequency_l": "2"})),
-    Fault(f"{KERNELS}.halving:_Search._kept", "halves not asked", "t-closeness", lambda right: lambda self, of, own, upper, number: np.ones(number, dtype=bool), trials.classes({"t": "1/4"}, 5, "ordered", "halving")),
-    Fault(f"{KERNELS}.equivalence_classes:broken_classes", "none is broken", "t-closeness", lambda right: lambda *given: np.zeros(0, dtype=np.int64), trials.classes({"t": "1/4"}, 5, "ordered", "merged")),
-    Fault(f"{KERNELS}.take_out:approximate", "a record in the class before", "class sizes", one_too_many, trials.taken_out),
-    Fault(f"{KERNELS}.matching_graph:matching_graph", "the matches of another", "graph of matches", of_the_one_before, trials.matches({"l": "3"}, 6)),
+    Fault(f"{KERNELS}.classes.mondrian:_Search._keeps", "halves not asked", "frequency l-diversity", lambda right: lambda self, halves: np.ones(halves.count, dtype=bool), trials.classes({"frequency_l": "2"})),
+    Fault(f"{KERNELS}.classes.halving:_Search._kept", "halves not asked", "t-closeness", lambda right: lambda self, of, own, upper, number: np.ones(number, dtype=bool), trials.classes({"t": "1/4"}, 5, "ordered", "halving")),
+    Fault(f"{KERNELS}.classes.equivalence_classes:broken_classes", "none is broken", "t-closeness", lambda right: lambda *given: np.zeros(0, dtype=np.int64), trials.classes({"t": "1/4"}, 5, "ordered", "merged")),
+    Fault(f"{KERNELS}.classes.take_out:approximate", "a record in the class before", "class sizes", one_too_many, trials.taken_out),
+    Fault(f"{KERNELS}.matching.matching_graph:matching_graph", "the matches of another", "graph of matches", of_the_one_before, trials.matches({"l": "3"}, 6)),
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "one value for all", "graph of matches", one_of_all, trials.matches({"l": "3"}, 6)),
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "a matching out of disjoint ones", "what may be believed of a person", the_papers_draw, trials.matches({"l": "3"}, 6)),
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "a matching out of disjoint ones, under beta", "what may be believed of a person", the_papers_draw, trials.matches({"beta": "2"}, 5)),
     Fault(f"{PRIVACY}.beta_likeness:BetaLikeness.copies", "twice as many", "what may be believed of a person", times(2), trials.matches({"beta": "1/4"}, 5)),
-    Fault(f"{KERNELS}.rainbow_colouring:_renamed", "colours that do not go with the buckets", "graph of matches", one_colour, trials.matches({"l": "3"}, 6)),
-    Fault(f"{KERNELS}.symmetric_classes:symmetric_classes", "a record in the class before", "class sizes", one_too_many, trials.symmetric),
-    Fault(f"{KERNELS}.ring_generalization:rings", "values not looked at", "l-diversity", lambda right: lambda curve, sensitive, number: right(curve, np.arange(len(sensitive)), number), trials.rings(3, 5)),
+    Fault(f"{KERNELS}.matching.rainbow_colouring:_renamed", "colours that do not go with the buckets", "graph of matches", one_colour, trials.matches({"l": "3"}, 6)),
+    Fault(f"{KERNELS}.classes.symmetric_classes:symmetric_classes", "a record in the class before", "class sizes", one_too_many, trials.symmetric),
+    Fault(f"{KERNELS}.matching.ring_generalization:rings", "values not looked at", "l-diversity", lambda right: lambda curve, sensitive, number: right(curve, np.arange(len(sensitive)), number), trials.rings(3, 5)),
 )  # fmt: skip
 
 DOOR = (
     AtTheDoor(f"{PRIVACY}.rho_privacy:amplification", "a factor 2", PRIVATE, times(2), {"perturb": {"rho2": "1/3"}}),
     AtTheDoor(f"{PRIVACY}.f_privacy:FPrivacy.threshold", "a factor 2", FOLLOWS, share_times(2), bucketize(theta="1.4", offset="0.02")),
-    AtTheDoor("anonlib.methods.baselines.classes:_ClassesAndBoxes", "boxes too small", "domains", shrunk, {"mondrian": {"k": 5}}, f"{KERNELS}.class_boxes:boxes_of_classes", other=False),
-    AtTheDoor("anonlib.methods.heterogeneous:Matching", "boxes too small", "boxes", shrunk, {"heterogeneous": {"l": 3, "matching": "greedy"}}, f"{KERNELS}.match_boxes:match_boxes", other=False),
-    AtTheDoor("anonlib.methods.heterogeneous:Matching", "one another's values", "original: records of the graph", other_values, {"heterogeneous": {"l": 3, "matching": "greedy"}}, f"{KERNELS}.matching_deal:deal", other=False),
-    AtTheDoor("anonlib.methods.bucketize:FakeValues", "a fake value less", "buckets of qit and st", a_fake_less, bucketize(l=2, max_bucket_size=3, fake_values=1, avoid_negative_associations="true"), f"{KERNELS}.fake_values:FakeValues.__call__"),
+    AtTheDoor("anonlib.methods.baselines.classes:_ClassesAndBoxes", "boxes too small", "domains", shrunk, {"mondrian": {"k": 5}}, f"{KERNELS}.boxes:boxes_of_classes", other=False),
+    AtTheDoor("anonlib.methods.heterogeneous:Matching", "boxes too small", "boxes", shrunk, {"heterogeneous": {"l": 3, "matching": "greedy"}}, f"{KERNELS}.matching.match_boxes:match_boxes", other=False),
+    AtTheDoor("anonlib.methods.heterogeneous:Matching", "one another's values", "original: records of the graph", other_values, {"heterogeneous": {"l": 3, "matching": "greedy"}}, f"{KERNELS}.matching.matching_deal:deal", other=False),
+    AtTheDoor("anonlib.methods.bucketize:FakeValues", "a fake value less", "buckets of qit and st", a_fake_less, bucketize(l=2, max_bucket_size=3, fake_values=1, avoid_negative_associations="true"), f"{KERNELS}.ranked.fake_values:FakeValues.__call__"),
 )  # fmt: skip
 
 NO_PROMISE = {
@@ -404,7 +404,7 @@ NO_PROMISE = {
     f"{PRIVACY}.class_requirements:Requirement": "a protocol, no formula",
     f"{PRIVACY}.ec_sizes:EcSizeTree": "sizes of classes, which the audit counts; a wrong tree makes other classes, and they are checked",
     f"{PRIVACY}.ec_sizes:Partitions": "which task works on which records; the classes that come out are checked",
-    f"{PRIVACY}.f_privacy:Thresholds": "holds the thresholds; the capacities that buckets are chosen by are `anonlib.solvers.sensitive_table`'s",
+    f"{PRIVACY}.f_privacy:Thresholds": "holds the thresholds; the capacities that buckets are chosen by are `anonlib.solvers.buckets.sensitive_table`'s",
     f"{PRIVACY}.l_diversity:LDiversity": "which pools are matched; a pool that is not eligible has no buckets, and its graph is checked",
     f"{PRIVACY}.match_buckets:MatchBuckets": "holds what a solver found; the graph that comes of it is checked",
     f"{PRIVACY}.match_buckets:match_buckets": "puts what a solver found in order",
@@ -413,11 +413,11 @@ NO_PROMISE = {
     f"{PRIVACY}.rho_privacy:unchanged": "what an explanation shows; the audit has its own",
     f"{PRIVACY}.sub_buckets:JointValues": "numbers the combinations of values; the classes that come out are checked",
     f"{PRIVACY}.sub_buckets:SubBuckets": "which values share a sub-bucket; the classes that come out are checked",
-    f"{KERNELS}.disjoint_matchings": "the paper's draw, for comparisons and for rings; the graph is checked",
-    f"{KERNELS}.far_apart": "which records of a value go to which bucket; the graph is checked",
+    f"{KERNELS}.matching.disjoint_matchings": "the paper's draw, for comparisons and for rings; the graph is checked",
+    f"{KERNELS}.matching.far_apart": "which records of a value go to which bucket; the graph is checked",
     f"{KERNELS}.hilbert": "which records are near one another; what is made of them is checked",
-    f"{KERNELS}.matching_assign": "how near matches are; the graph is checked",
-    f"{KERNELS}.matching_costs": "how near matches are; the graph is checked",
+    f"{KERNELS}.matching.matching_assign": "how near matches are; the graph is checked",
+    f"{KERNELS}.matching.matching_costs": "how near matches are; the graph is checked",
 }
 """Public formulas and kernels on which no promise rests, each with the reason. A name stands for all that is in it."""
 

@@ -126,7 +126,7 @@ def test_values_that_change_after_they_were_counted(door, monkeypatch, method):
 
 def refusing(tables, manifest, original=None, columns=None, *, staged=False):
     """An audit that measures as the real one does and finds one promise broken."""
-    from anonlib.audit.bucketized import audit
+    from anonlib.audit.bucketized.audit import audit
 
     found = audit(tables, manifest, original, columns, staged=staged)
     broken = Check("planted check", False, "the moon", "cheese", "bucket 7")

@@ -16,27 +16,23 @@ import numpy as np
 import pandas as pd
 
 from anonlib import words
-from anonlib.audit import bucketized_judge, generalized_evidence, generalized_judge, perturbed_judge
-from anonlib.audit.generalized_evidence import FAULTS, GraphFacts
+from anonlib.audit.bucketized import judge as bucketized_judge
+from anonlib.audit.generalized import evidence as generalized_evidence
+from anonlib.audit.generalized import judge as generalized_judge
+from anonlib.audit.generalized.evidence import FAULTS, GraphFacts
+from anonlib.audit.perturbed import judge as perturbed_judge
 from anonlib.audit.verdict import Verdict
 from anonlib.domains import NumericDomain
 from anonlib.exact import exact
-from anonlib.kernels import (
-    equivalence_classes,
-    halving,
-    mondrian,
-    perturb,
-    ring_generalization,
-    round_robin,
-    symmetric_classes,
-    take_out,
-)
+from anonlib.kernels.classes import equivalence_classes, halving, mondrian, symmetric_classes, take_out
+from anonlib.kernels.matching import ring_generalization
+from anonlib.kernels.ranked import perturb, round_robin
 from anonlib.methods import bucketize, heterogeneous
 from anonlib.methods import perturb as perturbing
 from anonlib.privacy import class_requirements as requirements
 from anonlib.privacy import f_privacy, rho_privacy, subtables, t_closeness
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.solvers import fake_values
+from anonlib.solvers.buckets import fake_values
 from anonlib.spec.methods import Bucketize
 from anonlib.spec.perturb import Perturb
 from tests import paper

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from anonlib import words
-from anonlib.audit.bucketized import audit
+from anonlib.audit.bucketized.audit import audit
 from anonlib.spec.release import Columns
 from tests.planted import OTHERS, QIS, people, planted
 

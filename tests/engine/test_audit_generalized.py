@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from anonlib.audit import generalized_evidence as evidence
-from anonlib.audit import generalized_promises as promises
+from anonlib.audit.generalized import evidence, promises
 from anonlib.errors import SpecError
 from anonlib.release import generalized
 from anonlib.release.manifest import MethodPart

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import functions as F
 
-from anonlib.audit.perturbed import audit
+from anonlib.audit.perturbed.audit import audit
 from anonlib.spec.release import Columns
 from tests.planted import OTHERS, QIS, people
 from tests.planted_perturbed import perturbed

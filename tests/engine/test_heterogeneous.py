@@ -19,7 +19,7 @@ from anonlib.errors import SpecError
 from anonlib.hierarchy import parse_hierarchy
 from anonlib.methods import heterogeneous as recipe
 from anonlib.release import storage
-from anonlib.solvers.match_partitions import Bucketing
+from anonlib.solvers.matching.match_partitions import Bucketing
 from anonlib.spec.load import parse_spec
 
 pytestmark = pytest.mark.spark

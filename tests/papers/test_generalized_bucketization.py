@@ -10,9 +10,9 @@ import pytest
 
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy
-from anonlib.solvers import choose
-from anonlib.solvers.bucket_candidates import Candidates
-from anonlib.solvers.transport import transport
+from anonlib.solvers.buckets import choose
+from anonlib.solvers.buckets.bucket_candidates import Candidates
+from anonlib.solvers.buckets.transport import transport
 from tests.data import table_path
 from tests.oracles import bucket_settings as oracle
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from anonlib.privacy.beta_likeness import BetaLikeness
-from anonlib.solvers.beta_buckets import greedy, largest_buckets, packed, published_bound
-from anonlib.solvers.l_buckets import l_buckets
+from anonlib.solvers.matching.beta_buckets import greedy, largest_buckets, packed, published_bound
+from anonlib.solvers.matching.l_buckets import l_buckets
 
 FIFTEEN = np.array([3, 3, 3, 2, 2, 2])  # section 3.3: a a a b b b c c c d d e e f f
 TWENTY_FIVE = np.array([6, 7, 12])  # section 4.4: a, b, d

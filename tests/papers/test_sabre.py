@@ -8,8 +8,8 @@ import numpy as np
 
 from anonlib.hierarchy import parse_hierarchy
 from anonlib.privacy.t_closeness import GroundDistance, TCloseness
-from anonlib.solvers.ec_size_tree import ec_sizes
-from anonlib.solvers.sabre_buckets import bucketize, greedy_path
+from anonlib.solvers.classes.ec_size_tree import ec_sizes
+from anonlib.solvers.classes.sabre_buckets import bucketize, greedy_path
 
 DISEASES = parse_hierarchy(
     "SARS,respiratory,any\npneumonia,respiratory,any\nbronchitis,respiratory,any\n"

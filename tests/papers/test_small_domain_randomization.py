@@ -11,9 +11,9 @@ import pytest
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.rho_privacy import RhoPrivacy, confidence_factor, retention
 from anonlib.privacy.subtables import SubTable
-from anonlib.solvers.balancing import balance
-from anonlib.solvers.perturbation_partitioning import solve, solve_whole
-from anonlib.solvers.rearranging import rearrange
+from anonlib.solvers.subtables.balancing import balance
+from anonlib.solvers.subtables.perturbation_partitioning import solve, solve_whole
+from anonlib.solvers.subtables.rearranging import rearrange
 from tests.data import table_path
 
 T = np.array([12, 8, 6, 5, 4, 3, 1, 1, 1, 1])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from anonlib.errors import SpecError, Unsatisfiable
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.solvers import anatomy
+from anonlib.solvers.buckets import anatomy
 from tests.oracles.anatomy_greedy import anatomize
 
 

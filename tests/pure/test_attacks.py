@@ -16,8 +16,8 @@ from anonlib.evaluation.attacks import (
     negative_association,
     negative_rules,
 )
-from anonlib.kernels.fake_values import FakeValues
-from anonlib.kernels.round_robin import Deal, RoundRobin
+from anonlib.kernels.ranked.fake_values import FakeValues
+from anonlib.kernels.ranked.round_robin import Deal, RoundRobin
 from anonlib.privacy.buckets import BucketSetting
 
 KEY = bytes(range(32))

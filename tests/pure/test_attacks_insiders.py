@@ -18,8 +18,8 @@ from anonlib.evaluation.attacks_insiders import (
     walk,
     worst_first,
 )
-from anonlib.kernels.disjoint_matchings import random_matching
-from anonlib.kernels.rainbow_colouring import rainbow_matching
+from anonlib.kernels.matching.disjoint_matchings import random_matching
+from anonlib.kernels.matching.rainbow_colouring import rainbow_matching
 from tests.oracles.consistent_assignments import beliefs
 from tests.pure.test_matching import KEY
 from tests.pure.test_rainbow_colouring import random_graph

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from scipy.stats import wasserstein_distance
 
 from anonlib.audit.arithmetic import beta_bound
-from anonlib.audit.generalized_closeness import distance_of
+from anonlib.audit.generalized.closeness import distance_of
 from anonlib.errors import AnonlibError
 from anonlib.hierarchy import hierarchy_of
 from anonlib.privacy.class_requirements import minus_log

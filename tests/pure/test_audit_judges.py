@@ -13,8 +13,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as some
 from pydantic import ValidationError
 
-from anonlib.audit import bucketized_judge, generalized_judge, perturbed_judge
 from anonlib.audit.achieved import NAME as ACHIEVED
+from anonlib.audit.bucketized import judge as bucketized_judge
+from anonlib.audit.generalized import judge as generalized_judge
+from anonlib.audit.perturbed import judge as perturbed_judge
 from anonlib.audit.verdict import Verdict
 from anonlib.exact import text
 from tests import paper

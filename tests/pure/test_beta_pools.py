@@ -8,13 +8,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonlib.kernels.matching_deal import into_pools
+from anonlib.kernels.matching.matching_deal import into_pools
 from anonlib.keyed import Stream
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.match_buckets import MatchBuckets
-from anonlib.solvers.beta_pool_shapes import could_hold, loss, losses, matches_alike, matches_needed, shapes_of
-from anonlib.solvers.beta_pools import _WAYS, alike, beta_pools, loss_of, set_aside, taken_apart
-from anonlib.solvers.match_partitions import Bucketing
+from anonlib.solvers.matching.beta_pool_shapes import could_hold, loss, losses, matches_alike, matches_needed, shapes_of
+from anonlib.solvers.matching.beta_pools import _WAYS, alike, beta_pools, loss_of, set_aside, taken_apart
+from anonlib.solvers.matching.match_partitions import Bucketing
 from tests.oracles.beta_shapes import least
 from tests.pure.test_matching import KEY
 from tests.thorough import trials

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonlib.solvers.bucket_candidates import Candidates
+from anonlib.solvers.buckets.bucket_candidates import Candidates
 
 pairs = st.tuples(st.integers(1, 25), st.integers(1, 25)).map(lambda p: (p[0], p[0] + p[1]))
 

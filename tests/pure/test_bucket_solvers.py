@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from anonlib.privacy.buckets import BucketSolution
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy, Thresholds
-from anonlib.solvers import bucket_milp, choose, multi_size, two_size
-from anonlib.solvers.bucket_candidates import Candidates
-from anonlib.solvers.sensitive_table import SensitiveTable
-from anonlib.solvers.validity import check, two_size_valid
+from anonlib.solvers.buckets import bucket_milp, choose, multi_size, two_size
+from anonlib.solvers.buckets.bucket_candidates import Candidates
+from anonlib.solvers.buckets.sensitive_table import SensitiveTable
+from anonlib.solvers.buckets.validity import check, two_size_valid
 from tests.oracles import bucket_settings as oracle
 from tests.thorough import trials
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from anonlib.privacy.class_requirements import enhanced_beta_likeness
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.solvers.burel import class_sizes, value_buckets
+from anonlib.solvers.classes.burel import class_sizes, value_buckets
 
 
 def table(rng, m=None):

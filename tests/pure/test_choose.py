@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from anonlib.errors import SpecError, Unsatisfiable
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy, Thresholds
-from anonlib.solvers import choose, two_size
-from anonlib.solvers.sensitive_table import SensitiveTable
+from anonlib.solvers.buckets import choose, two_size
+from anonlib.solvers.buckets.sensitive_table import SensitiveTable
 from tests.oracles import bucket_settings as oracle
 from tests.pure.test_bucket_solvers import small_tables
 

@@ -10,13 +10,13 @@ import pytest
 from scipy import stats
 
 from anonlib.audit import arithmetic
-from anonlib.kernels.fake_values import FakeValues
-from anonlib.kernels.round_robin import Deal, composition
+from anonlib.kernels.ranked.fake_values import FakeValues
+from anonlib.kernels.ranked.round_robin import Deal, composition
 from anonlib.keyed import derive
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import told_by_counts
-from anonlib.solvers.fake_lists import fakes_beside
-from anonlib.solvers.fake_values import apportion, plan
+from anonlib.solvers.buckets.fake_lists import fakes_beside
+from anonlib.solvers.buckets.fake_values import apportion, plan
 from tests.oracles.fake_worlds import last_named, worlds_by_fakes
 from tests.pure.test_fake_deal import KEY, dealt, held
 

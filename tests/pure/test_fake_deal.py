@@ -17,14 +17,14 @@ from hypothesis import strategies as some
 from scipy import stats
 
 from anonlib.errors import Unsatisfiable
-from anonlib.kernels.fake_deal import FakeDeal
-from anonlib.kernels.round_robin import Deal, composition
+from anonlib.kernels.ranked.fake_deal import FakeDeal
+from anonlib.kernels.ranked.round_robin import Deal, composition
 from anonlib.keyed import Stream
-from anonlib.solvers import fake_values
-from anonlib.solvers.fake_chain import mix, real_places
-from anonlib.solvers.fake_lists import fakes_beside
-from anonlib.solvers.fake_values import apportion, plan
-from anonlib.solvers.validity import two_size_partition
+from anonlib.solvers.buckets import fake_values
+from anonlib.solvers.buckets.fake_chain import mix, real_places
+from anonlib.solvers.buckets.fake_lists import fakes_beside
+from anonlib.solvers.buckets.fake_values import apportion, plan
+from anonlib.solvers.buckets.validity import two_size_partition
 
 KEY, OTHER = bytes(range(32)), bytes(range(1, 33))
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from scipy import stats
 
-from anonlib.kernels.fake_values import BLOCK, FakeValues, TooFewFakes
-from anonlib.kernels.round_robin import Deal, composition
+from anonlib.kernels.ranked.fake_values import BLOCK, FakeValues, TooFewFakes
+from anonlib.kernels.ranked.round_robin import Deal, composition
 from anonlib.privacy.buckets import BucketSetting
 
 KEY, OTHER = bytes(range(32)), bytes(range(1, 33))

@@ -11,7 +11,7 @@ from anonlib.errors import Unsatisfiable
 from anonlib.hierarchy import parse_hierarchy
 from anonlib.privacy.class_requirements import AllOf, DistinctDiversity, KAnonymity, frequency_diversity
 from anonlib.privacy.t_closeness import GroundDistance, TCloseness
-from anonlib.solvers.full_domain_lattice import ClassFinder, Combinations, lattice, search
+from anonlib.solvers.classes.full_domain_lattice import ClassFinder, Combinations, lattice, search
 
 TREE = parse_hierarchy("a,x,any\nb,x,any\nc,y,any\nd,y,any\ne,y,any\nf,f,any")
 DOMAINS = (

@@ -6,10 +6,10 @@ import numpy as np
 
 from anonlib.domains import CategoricalDomain, NumericDomain
 from anonlib.hierarchy import parse_hierarchy
-from anonlib.kernels.class_boxes import boxes_of_classes
+from anonlib.kernels.boxes import boxes_of_classes
 from anonlib.privacy.class_requirements import beta_likeness, frequency_diversity
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.solvers.kd_cut import LEAF, kd_tree
+from anonlib.solvers.classes.kd_cut import LEAF, kd_tree
 
 TREE = parse_hierarchy("a,x,any\nb,x,any\nc,y,any\nd,y,any\ne,y,any\nf,f,any")
 DOMAINS = (

@@ -12,8 +12,8 @@ import pytest
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.match_buckets import MatchBuckets
-from anonlib.solvers.beta_buckets import beta_buckets, fewest_dummies, greedy, largest_buckets, packed
-from anonlib.solvers.l_buckets import l_buckets
+from anonlib.solvers.matching.beta_buckets import beta_buckets, fewest_dummies, greedy, largest_buckets, packed
+from anonlib.solvers.matching.l_buckets import l_buckets
 
 
 def tables(number: int, most_values: int = 9, most: int = 30, least: int = 0):

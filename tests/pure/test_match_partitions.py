@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from anonlib.domains import CategoricalDomain, NumericDomain
-from anonlib.kernels.class_boxes import Interval, Sets
-from anonlib.kernels.far_apart import far_apart
-from anonlib.kernels.match_boxes import match_boxes
-from anonlib.kernels.matching_deal import deal
-from anonlib.kernels.mondrian import mondrian
+from anonlib.kernels.boxes import Interval, Sets
+from anonlib.kernels.classes.mondrian import mondrian
+from anonlib.kernels.matching.far_apart import far_apart
+from anonlib.kernels.matching.match_boxes import match_boxes
+from anonlib.kernels.matching.matching_deal import deal
 from anonlib.keyed import Stream
 from anonlib.privacy.beta_likeness import BetaLikeness
-from anonlib.solvers.l_buckets import l_buckets
-from anonlib.solvers.match_partitions import ROOM, WIDEST, Bucketing, GoodPool, merged_runs
+from anonlib.solvers.matching.l_buckets import l_buckets
+from anonlib.solvers.matching.match_partitions import ROOM, WIDEST, Bucketing, GoodPool, merged_runs
 
 KEY = bytes(range(32))
 DOMAINS = [NumericDomain("age", 0.0, 50.0), CategoricalDomain("c", tuple("abcdefghijkl"))]

@@ -11,17 +11,17 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import chi2
 
 from anonlib.domains import CategoricalDomain, NumericDomain
-from anonlib.kernels import disjoint_matchings as disjoint_module
-from anonlib.kernels.disjoint_matchings import disjoint_matchings, random_matching
-from anonlib.kernels.matching_assign import ASSIGNMENTS, greedy, hungarian, sort_greedy
-from anonlib.kernels.matching_costs import GrowingBoxes
-from anonlib.kernels.matching_deal import deal
-from anonlib.kernels.matching_graph import matching_graph
+from anonlib.kernels.matching import disjoint_matchings as disjoint_module
+from anonlib.kernels.matching.disjoint_matchings import disjoint_matchings, random_matching
+from anonlib.kernels.matching.matching_assign import ASSIGNMENTS, greedy, hungarian, sort_greedy
+from anonlib.kernels.matching.matching_costs import GrowingBoxes
+from anonlib.kernels.matching.matching_deal import deal
+from anonlib.kernels.matching.matching_graph import matching_graph
 from anonlib.keyed import Stream
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.l_diversity import LDiversity
-from anonlib.solvers.beta_buckets import beta_buckets, packed
-from anonlib.solvers.l_buckets import l_buckets
+from anonlib.solvers.matching.beta_buckets import beta_buckets, packed
+from anonlib.solvers.matching.l_buckets import l_buckets
 
 KEY = bytes(range(32))
 DOMAINS = [

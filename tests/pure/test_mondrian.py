@@ -8,7 +8,7 @@ import pytest
 
 from anonlib.domains import CategoricalDomain, NumericDomain
 from anonlib.hierarchy import parse_hierarchy
-from anonlib.kernels.mondrian import mondrian
+from anonlib.kernels.classes.mondrian import mondrian
 from anonlib.privacy.class_requirements import (
     AllOf,
     DistinctDiversity,

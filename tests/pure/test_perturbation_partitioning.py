@@ -12,12 +12,12 @@ import pytest
 from anonlib.errors import SpecError, Unsatisfiable
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.rho_privacy import RhoPrivacy, below, confidence_factor, guarantee_words, posterior
-from anonlib.solvers import merge_search
-from anonlib.solvers.balancing import balance
-from anonlib.solvers.groups import Groups, Objective
-from anonlib.solvers.merging import merge_neighbours
-from anonlib.solvers.perturbation_partitioning import solve, solve_whole
-from anonlib.solvers.rearranging import rearrange
+from anonlib.solvers.subtables import merge_search
+from anonlib.solvers.subtables.balancing import balance
+from anonlib.solvers.subtables.groups import Groups, Objective
+from anonlib.solvers.subtables.merging import merge_neighbours
+from anonlib.solvers.subtables.perturbation_partitioning import solve, solve_whole
+from anonlib.solvers.subtables.rearranging import rearrange
 from tests.oracles.adjacent_merges import best_runs, cost
 from tests.thorough import trials
 

@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from anonlib.kernels.disjoint_matchings import random_matching
-from anonlib.kernels.matching_deal import deal, into_pools
-from anonlib.kernels.matching_graph import matching_graph
-from anonlib.kernels.rainbow_colouring import rainbow_matching, records_around
+from anonlib.kernels.matching.disjoint_matchings import random_matching
+from anonlib.kernels.matching.matching_deal import deal, into_pools
+from anonlib.kernels.matching.matching_graph import matching_graph
+from anonlib.kernels.matching.rainbow_colouring import rainbow_matching, records_around
 from anonlib.keyed import Stream
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.l_diversity import LDiversity
-from anonlib.solvers.beta_buckets import beta_buckets
-from anonlib.solvers.l_pools import l_pools, packed
+from anonlib.solvers.matching.beta_buckets import beta_buckets
+from anonlib.solvers.matching.l_pools import l_pools, packed
 from tests.oracles.consistent_assignments import beliefs
 from tests.pure.test_matching import DOMAINS, KEY, drawn, fails, graphs, records
 from tests.thorough import trials

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from anonlib.kernels.ring_generalization import _eligible_runs, rings, rings_within
+from anonlib.kernels.matching.ring_generalization import _eligible_runs, rings, rings_within
 
 
 def eligible_table(rng):

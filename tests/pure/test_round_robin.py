@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonlib.kernels.round_robin import Deal, RoundRobin, composition
+from anonlib.kernels.ranked.round_robin import Deal, RoundRobin, composition
 
 KEY = bytes(range(32))
 

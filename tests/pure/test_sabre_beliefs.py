@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 from anonlib.domains import NumericDomain
-from anonlib.kernels.equivalence_classes import Halving
-from anonlib.kernels.symmetric_classes import symmetric_classes
+from anonlib.kernels.classes.equivalence_classes import Halving
+from anonlib.kernels.classes.symmetric_classes import symmetric_classes
 from anonlib.privacy.sub_buckets import JointValues, SubBuckets
 from anonlib.privacy.t_closeness import GroundDistance, TCloseness
-from anonlib.solvers.sub_buckets import pack
+from anonlib.solvers.classes.sub_buckets import pack
 
 Kind = tuple[int, int]
 """(sub-bucket, sensitive value) of a record."""

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from anonlib.domains import CategoricalDomain, NumericDomain
-from anonlib.kernels.equivalence_classes import Halving
+from anonlib.kernels.classes.equivalence_classes import Halving
 from anonlib.privacy.t_closeness import GroundDistance, TCloseness
-from anonlib.solvers.sabre_buckets import bucketize
+from anonlib.solvers.classes.sabre_buckets import bucketize
 from benchmarks.icd9 import chapter, icd9
 from tests.data import table_path
 

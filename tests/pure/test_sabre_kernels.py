@@ -12,13 +12,19 @@ from scipy.stats import wasserstein_distance
 from anonlib.domains import CategoricalDomain, NumericDomain
 from anonlib.errors import AnonlibError
 from anonlib.hierarchy import parse_hierarchy
-from anonlib.kernels.equivalence_classes import Halving, TakeOut, broken_classes, merged_until_kept, refuse_broken
-from anonlib.kernels.halving import Records, halved, information_loss
-from anonlib.kernels.take_out import approximate, exact
+from anonlib.kernels.classes.equivalence_classes import (
+    Halving,
+    TakeOut,
+    broken_classes,
+    merged_until_kept,
+    refuse_broken,
+)
+from anonlib.kernels.classes.halving import Records, halved, information_loss
+from anonlib.kernels.classes.take_out import approximate, exact
 from anonlib.privacy.class_requirements import KAnonymity
 from anonlib.privacy.t_closeness import GroundDistance, SeveralAttributes, TCloseness
-from anonlib.solvers.ec_size_tree import ec_sizes
-from anonlib.solvers.sabre_buckets import bucketize
+from anonlib.solvers.classes.ec_size_tree import ec_sizes
+from anonlib.solvers.classes.sabre_buckets import bucketize
 
 TREE = parse_hierarchy("a,1,any\nb,1,any\nc,2,any\nd,2,any\ne,2,any\n")
 DOMAINS = (

@@ -13,8 +13,8 @@ from anonlib.errors import Unsatisfiable
 from anonlib.hierarchy import parse_hierarchy
 from anonlib.privacy.ec_sizes import Partitions
 from anonlib.privacy.t_closeness import GroundDistance, TCloseness
-from anonlib.solvers.ec_size_tree import choose, ec_sizes
-from anonlib.solvers.sabre_buckets import BucketPartition, bucketize, greedy_path
+from anonlib.solvers.classes.ec_size_tree import choose, ec_sizes
+from anonlib.solvers.classes.sabre_buckets import BucketPartition, bucketize, greedy_path
 
 TREE = parse_hierarchy(
     "a,1,x,any\nb,1,x,any\nc,2,x,any\nd,d,y,any\ne,3,y,any\nf,3,y,any\ng,g,g,any\nh,4,z,any\ni,4,z,any\nj,5,z,any\n"

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from anonlib.domains import CategoricalDomain, NumericDomain
 from anonlib.hierarchy import parse_hierarchy
-from anonlib.kernels.halving import Records, information_loss
-from anonlib.kernels.symmetric_classes import symmetric_classes
+from anonlib.kernels.classes.halving import Records, information_loss
+from anonlib.kernels.classes.symmetric_classes import symmetric_classes
 
 TREE = parse_hierarchy("a,1,any\nb,1,any\nc,2,any\nd,2,any\ne,2,any\n")
 DOMAINS = (

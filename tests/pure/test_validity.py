@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from anonlib.privacy.buckets import BucketSetting
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import Thresholds
-from anonlib.solvers.sensitive_table import SensitiveTable
-from anonlib.solvers.transport import transport
-from anonlib.solvers.validity import check, one_size_valid, partition, two_size_partition, two_size_valid
+from anonlib.solvers.buckets.sensitive_table import SensitiveTable
+from anonlib.solvers.buckets.transport import transport
+from anonlib.solvers.buckets.validity import check, one_size_valid, partition, two_size_partition, two_size_valid
 from tests.oracles import bucket_settings as oracle
 
 SHARES = [Fraction(share) for share in ("1/7", "0.29", "1/4", "1/3", "2/5", "1/2", "3/5", "2/3", "1")]

@@ -12,12 +12,12 @@ import hashlib
 import numpy as np
 import pytest
 
-from anonlib.kernels.fake_values import FakeValues
-from anonlib.kernels.round_robin import Deal, RoundRobin, composition
+from anonlib.kernels.ranked.fake_values import FakeValues
+from anonlib.kernels.ranked.round_robin import Deal, RoundRobin, composition
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy
 from anonlib.queries.bucketized import hypergeometric
-from anonlib.solvers import choose
+from anonlib.solvers.buckets import choose
 
 COUNTS = np.array([900, 600, 450, 300, 300, 150, 120, 90, 60, 30])
 TRUTH = np.repeat(np.arange(len(COUNTS)), COUNTS)

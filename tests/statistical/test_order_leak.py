@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from anonlib.kernels.round_robin import Deal, RoundRobin
+from anonlib.kernels.ranked.round_robin import Deal, RoundRobin
 from anonlib.privacy.buckets import BucketSetting
 from tests.door import VALUES, bucketize
 

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from anonlib.kernels.perturb import Perturb, unpack
+from anonlib.kernels.ranked.perturb import Perturb, unpack
 from anonlib.keyed import Draws
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.rho_privacy import RhoPrivacy
 from anonlib.privacy.subtables import SubTable, SubTables
-from anonlib.solvers.perturbation_partitioning import solve, solve_whole
+from anonlib.solvers.subtables.perturbation_partitioning import solve, solve_whole
 
 ALARM = 1e-6
 BOUND = 4.9

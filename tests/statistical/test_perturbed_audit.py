@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonlib.audit.perturbed_statistics import Cells, kept_as_often, plausible
+from anonlib.audit.perturbed.statistics import Cells, kept_as_often, plausible
 
 SHAPES = [
     (np.array([120, 80, 60, 40, 40, 20]), 4.0),

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from anonlib.kernels.perturb import Perturb, unpack
+from anonlib.kernels.ranked.perturb import Perturb, unpack
 from anonlib.privacy.subtables import SubTable, SubTables
 from anonlib.queries.reconstruction import Operators, reconstruct
 

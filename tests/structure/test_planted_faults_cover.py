@@ -27,7 +27,8 @@ def formulas() -> set[str]:
 
 
 def kernels() -> set[str]:
-    return {module.name for module in pkgutil.iter_modules(anonlib.kernels.__path__, "anonlib.kernels.")}
+    found = pkgutil.walk_packages(anonlib.kernels.__path__, "anonlib.kernels.")
+    return {module.name for module in found if not module.ispkg}
 
 
 def test_every_formula_has_a_fault():

@@ -13,7 +13,7 @@ from anonlib.methods.recipe import Draft, Explanation, Say, Stage
 from anonlib.privacy.buckets import BucketSolution
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy, Thresholds
-from anonlib.solvers import anatomy as solver
+from anonlib.solvers.buckets import anatomy as solver
 from anonlib.spec.methods import Anatomy
 
 

@@ -3,7 +3,7 @@
 Source: Cao and Karras, VLDB 2012, as compared with in heterogeneous generalization (section 5). The walk, for n records:
 
     counts        pass 1 over the sensitive column
-    buckets       driver, from counts alone: dynamic programming                                           (`anonlib.solvers.burel`)
+    buckets       driver, from counts alone: dynamic programming                                           (`anonlib.solvers.classes.burel`)
     domains       at most two passes
     partitions    only above `partition_size`: two passes over the codes; see `classes`
     classes       one shuffle of the codes; sizes by halving, records by nearness along the Hilbert curve
@@ -18,23 +18,22 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from anonlib.arrays import Codes, Int64Array
 from anonlib.domains import Domain
 from anonlib.engine.microdata import Microdata
+from anonlib.kernels.classes.mondrian import mondrian
+from anonlib.kernels.classes.take_out import approximate
 from anonlib.kernels.hilbert import hilbert_positions
-from anonlib.kernels.mondrian import mondrian
-from anonlib.kernels.take_out import approximate
 from anonlib.keyed import Stream
 from anonlib.methods.baselines import classes
 from anonlib.methods.baselines.promises import Asked, Promise, promise
 from anonlib.methods.recipe import Draft, Explanation, Say, Stage
 from anonlib.privacy.class_requirements import Requirement, enhanced_beta_likeness
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.solvers.burel import ROOM, ValueBuckets, class_sizes, value_buckets
+from anonlib.solvers.classes.burel import ROOM, ValueBuckets, class_sizes, value_buckets
 from anonlib.spec.baselines import BuReL
 
 PURPOSE = "burel: order of the records of a partition"
@@ -82,9 +81,7 @@ class Filling:
     refine: bool
     key: bytes
 
-    def __call__(
-        self, columns: list[npt.NDArray[Any]], sensitive: npt.NDArray[np.int64], partition: int
-    ) -> npt.NDArray[np.int64]:
+    def __call__(self, columns: list[Codes], sensitive: Int64Array, partition: int) -> Int64Array:
         sizes = class_sizes(self.buckets.counts(np.bincount(sensitive, minlength=self.m)), self.buckets.bounds)
         curve = hilbert_positions(columns, self.domains).tolist()
         seeds = Stream(self.key, DRAW, partition).permutation(len(sensitive))

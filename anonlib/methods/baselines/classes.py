@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from anonlib.arrays import Codes, Int64Array
 from anonlib.domains import Domain
 from anonlib.engine import cut_by_quasi_identifiers as cut
 from anonlib.engine.arrange import files
@@ -25,18 +25,16 @@ from anonlib.engine.quasi_identifiers import QuasiIdentifiers, box_schema, decod
 from anonlib.engine.relational import with_columns
 from anonlib.engine.statistics import SensitiveStatistics, sensitive_statistics
 from anonlib.engine.tables import types
-from anonlib.kernels.class_boxes import Interval, boxes_of_classes
-from anonlib.kernels.equivalence_classes import refuse_broken
+from anonlib.kernels.boxes import Interval, boxes_of_classes
+from anonlib.kernels.classes.equivalence_classes import refuse_broken
 from anonlib.methods.baselines.promises import Promise, guarantee, words
 from anonlib.methods.recipe import Draft, Explanation, Grid, Say, Stage
 from anonlib.privacy.class_requirements import Requirement
 from anonlib.release import generalized
 from anonlib.release.generalized import EC_ID, MICRODATA
 from anonlib.release.manifest import RowsPart, SolverPart
-from anonlib.solvers.kd_cut import kd_tree
+from anonlib.solvers.classes.kd_cut import kd_tree
 
-Int64Array = npt.NDArray[np.int64]
-Codes = npt.NDArray[Any]
 Classes = Callable[[list[Codes], Int64Array, int], Int64Array]
 """(code columns, sensitive codes, partition) -> the class of each record, numbered without a hole; pickled."""
 

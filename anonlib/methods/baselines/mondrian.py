@@ -6,7 +6,7 @@ beta-likeness or frequency l-diversity a baseline of heterogeneous generalizatio
     counts        pass 1 over the sensitive column
     domains       at most two passes; values of categorical attributes reach the driver
     partitions    only above `partition_size`: two passes over the codes and bounded counts on the driver; see `classes`
-    classes       one shuffle of the codes; cuts within each partition, all regions at once                 (`anonlib.kernels.mondrian`)
+    classes       one shuffle of the codes; cuts within each partition, all regions at once          (`anonlib.kernels.classes.mondrian`)
     microdata     one shuffle of what is published
 
 Cutting for the cluster first costs hardly any penalty, since the first cuts are Mondrian's own kind: on a census table of 100,000 records,
@@ -17,14 +17,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from anonlib.arrays import Codes, Int64Array
 from anonlib.domains import Domain
 from anonlib.engine.microdata import Microdata
-from anonlib.kernels import mondrian as kernel
+from anonlib.kernels.classes import mondrian as kernel
 from anonlib.methods.baselines import classes
 from anonlib.methods.baselines.promises import Asked, Promise, promise
 from anonlib.methods.recipe import Draft, Explanation, Say, Stage
@@ -70,7 +67,5 @@ class Cuts:
     requirement: Requirement
     strict: bool
 
-    def __call__(
-        self, columns: list[npt.NDArray[Any]], sensitive: npt.NDArray[np.int64], partition: int
-    ) -> npt.NDArray[np.int64]:
+    def __call__(self, columns: list[Codes], sensitive: Int64Array, partition: int) -> Int64Array:
         return kernel.mondrian(columns, self.domains, sensitive, self.m, self.requirement, self.strict)

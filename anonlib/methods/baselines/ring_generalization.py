@@ -7,7 +7,7 @@ Source: Wong, Mamoulis and Cheung, SIGMOD 2010, as compared with in heterogeneou
     partitions    only above `partition_size`: two passes over the codes; see `classes`
     rings         one shuffle of the codes; eligible classes (or runs along the curve) dealt to rings, and for each ring one of its l
                   disjoint perfect matchings drawn uniformly from the cryptographic stream: every edge then carries the sensitive value with
-                  probability 1/l                                                     (`anonlib.kernels.ring_generalization`)
+                  probability 1/l                                                     (`anonlib.kernels.matching.ring_generalization`)
     microdata     one shuffle of what is published
 
 What the audit needs and nobody may publish, the matches, is staged beside the release.
@@ -21,9 +21,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from anonlib import words
+from anonlib.arrays import Codes, Int64Array
 from anonlib.domains import Domain
 from anonlib.engine import cut_by_quasi_identifiers as cut
 from anonlib.engine.microdata import Microdata
@@ -33,10 +33,10 @@ from anonlib.engine.relational import select
 from anonlib.engine.tables import types
 from anonlib.errors import AnonlibError
 from anonlib.exact import text
-from anonlib.kernels.class_boxes import boxes_of_classes
+from anonlib.kernels.boxes import boxes_of_classes
+from anonlib.kernels.classes.mondrian import mondrian
 from anonlib.kernels.hilbert import hilbert_positions
-from anonlib.kernels.mondrian import mondrian
-from anonlib.kernels.ring_generalization import Rings, rings, rings_within
+from anonlib.kernels.matching.ring_generalization import Rings, rings, rings_within
 from anonlib.keyed import Stream
 from anonlib.methods.baselines import classes
 from anonlib.methods.baselines.promises import check_eligible
@@ -130,9 +130,7 @@ class Dealing:
     within_classes: bool
     key: bytes
 
-    def __call__(
-        self, columns: list[npt.NDArray[Any]], sensitive: npt.NDArray[np.int64], partition: int
-    ) -> dict[str, Any]:
+    def __call__(self, columns: list[Codes], sensitive: Int64Array, partition: int) -> dict[str, Any]:
         n, found = len(sensitive), self.rings(columns, sensitive)
         matches = found.matches(self.l)
         shift = Stream(self.key, DRAW, partition).below(self.l, len(found.sizes))
@@ -149,7 +147,7 @@ class Dealing:
             **{f"q{i}": column for i, column in enumerate(columns)},
         }
 
-    def rings(self, columns: list[npt.NDArray[Any]], sensitive: npt.NDArray[np.int64]) -> Rings:
+    def rings(self, columns: list[Codes], sensitive: Int64Array) -> Rings:
         """The rings of a partition's records."""
         if not self.requirement.holds(np.bincount(sensitive, minlength=self.m)[None, :])[0]:
             raise AnonlibError(f"a partition can no longer keep the promise; {CHANGED}")

@@ -7,7 +7,7 @@ everybody's, not by the nodes of their levels. The walk, for n records:
     domains       at most two passes
     combinations  one shuffle of the distinct combinations of quasi-identifiers and sensitive value; all of them reach the driver, and
                   more than `CELLS` are refused: a table that needs more wants coarser attributes, or another method
-    levels        driver; see `anonlib.solvers.full_domain_lattice`
+    levels        driver; see `anonlib.solvers.classes.full_domain_lattice`
     microdata     a narrow pass that looks every record's class up; one shuffle of what is published
 """
 
@@ -20,17 +20,18 @@ from typing import Any
 
 import numpy as np
 
+from anonlib.arrays import Codes, Int64Array
 from anonlib.engine import cut_by_quasi_identifiers as cut
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.quasi_identifiers import box_schema
 from anonlib.errors import Unsatisfiable
-from anonlib.kernels.class_boxes import boxes_of_classes
+from anonlib.kernels.boxes import boxes_of_classes
 from anonlib.methods.baselines import classes
 from anonlib.methods.baselines.promises import Asked, Promise, promise
 from anonlib.methods.recipe import Draft, Explanation, Say, Stage
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.release.generalized import EC_ID
-from anonlib.solvers.full_domain_lattice import ClassFinder, Combinations, search
+from anonlib.solvers.classes.full_domain_lattice import ClassFinder, Combinations, search
 from anonlib.spec.baselines import TIncognito
 
 CELLS = 2_000_000
@@ -79,7 +80,7 @@ class _Lookup:
     finder: ClassFinder
     boxes: list[Any]
 
-    def __call__(self, columns: list[cut.Codes], sensitive: cut.Int64Array) -> dict[str, Any]:
+    def __call__(self, columns: list[Codes], sensitive: Int64Array) -> dict[str, Any]:
         number = self.finder(columns)
         return classes.box_columns(self.boxes, number) | {"s0": sensitive.astype(np.int32), EC_ID: number}
 

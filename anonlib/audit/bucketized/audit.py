@@ -1,0 +1,75 @@
+"""The audit of a bucketized release: every promise of its manifest, recomputed from the published tables.
+
+`bucketized_tables` finds the facts, `bucketized_judge` judges them. Cost: one scan of `qit` without a shuffle, two scans of `st` with a
+shuffle of one 64-bit entry per row, one row per (sensitive value, count) on the driver. Searches for the worst bucket run only when a
+check fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from anonlib.audit import manifest as stated
+from anonlib.audit.bucketized import evidence
+from anonlib.audit.bucketized.facts import BucketizedFacts
+from anonlib.audit.bucketized.judge import Stated, closest_to_threshold, judge, shares_of
+from anonlib.audit.bucketized.original import compare
+from anonlib.audit.bucketized.tables import scan_qit, scan_st
+from anonlib.audit.published import check_told, described, fresh_salt, numbering
+from anonlib.audit.verdict import Verdict
+from anonlib.engine.relational import DataFrame
+from anonlib.release.bucketized import QIT, ST
+from anonlib.release.manifest import Manifest
+from anonlib.spec.release import Columns
+
+
+def audit(
+    tables: Mapping[str, DataFrame],
+    manifest: Manifest,
+    original: DataFrame | None = None,
+    columns: Columns | None = None,
+    *,
+    staged: bool = False,
+) -> Verdict:
+    """Whether the release keeps what its manifest promises.
+
+    tables   : the published tables, "qit" and "st"
+    original : the input after the missing-value policy; with it, records and values are compared too
+    columns  : the roles of the original's columns, as the spec gave them; checked against what was published. Staged tables need it
+    staged   : the manifest is still to be completed: an empty checksum or an unset `achieved` is measured (see
+               `Verdict.tables` and `Verdict.achieved`), not missed
+
+    Never raises on a bad release: it returns a verdict that failed. Evidence names buckets and values of the release.
+    Raises TypeError when staged tables are audited without `columns`.
+    """
+    check_told(columns, staged)
+    facts = BucketizedFacts(described(tables))
+    thresholds = stated.stated_thresholds(manifest.guarantee)
+    first = judge(facts, manifest, columns, staged)
+    if thresholds is None or not all(check.passed for check in first.checks if check.name == "columns"):
+        return first
+    release = Stated(manifest, thresholds, stated.fake_values(manifest))
+    salt = fresh_salt()
+    st = scan_st(tables[ST], manifest.guarantee.sensitive, release.values, release.largest, release.fake_values, salt)
+    qit = scan_qit(tables[QIT], salt)
+    numbers = numbering(tables[QIT], qit.measured.rows, qit.ranges)
+    facts = replace(facts, qit=qit, st=st, numbering=numbers)
+    found = judge(facts, manifest, columns, staged).with_evidence(
+        {
+            "F'-privacy": lambda: _worst_bucket(tables[ST], release, facts),
+            "one row per bucket and value": lambda: evidence.value_in_two_rows(tables[ST], release.sensitive),
+            "rows of st": lambda: evidence.bad_row(tables[ST], release.sensitive, release.values, st.largest),
+            "buckets of qit and st": lambda: evidence.bucket_that_differs(tables[QIT], tables[ST], release.fake_values),
+        }
+    )
+    return found if original is None else found.with_checks(compare(tables, manifest, original))
+
+
+def _worst_bucket(st: DataFrame, release: Stated, facts: BucketizedFacts) -> str | None:
+    assert facts.st is not None
+    achieved = shares_of(facts.st.entries, release.fake_values)
+    worst = closest_to_threshold(release, achieved)
+    if worst is None:
+        return None
+    return evidence.bucket_of(st, release.sensitive, release.values[worst], achieved[worst][1])

@@ -1,0 +1,104 @@
+"""The audit of a generalized release: every promise of its manifest, recomputed from the published table.
+
+With equivalence classes everything promised can be seen there. Without, the promise lives in the graph of matches, which is not published:
+it is checked while the method's evidence is at hand (before publication, or from `output.evidence`), and an audit of the published
+table alone sees the rest: form, domains, conservation, utility, and with the original the distribution and the coverage of boxes.
+
+The facts are found here and judged in `generalized_judge`. Cost: `microdata` is read about five times; (class, sensitive value) counts
+are shuffled once per sensitive column; see the modules `generalized_boxes`, `generalized_classes`, `generalized_evidence` and
+`generalized_original` for theirs. The driver gets O(m) rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from anonlib.audit.generalized import evidence as graph
+from anonlib.audit.generalized.boxes import scan_boxes
+from anonlib.audit.generalized.classes import scan_classes
+from anonlib.audit.generalized.facts import ClassFacts, GeneralizedFacts, GraphFound
+from anonlib.audit.generalized.judge import distance_for, form_passed, has_classes, judge
+from anonlib.audit.generalized.original import compare
+from anonlib.audit.generalized.promises import Found
+from anonlib.audit.published import check_told, described, fresh_salt, numbering
+from anonlib.audit.verdict import Verdict
+from anonlib.engine.relational import DataFrame, aggregate, rows, select
+from anonlib.engine.statistics import value_text
+from anonlib.errors import AnonlibError
+from anonlib.release import generalized
+from anonlib.release.generalized import MATCHES, MICRODATA
+from anonlib.release.manifest import GuaranteePart, Manifest
+from anonlib.spec.release import Columns
+
+
+def audit(
+    tables: Mapping[str, DataFrame],
+    manifest: Manifest,
+    original: DataFrame | None = None,
+    columns: Columns | None = None,
+    *,
+    staged: bool = False,
+    evidence: Mapping[str, DataFrame] | None = None,
+) -> Verdict:
+    """Whether the release keeps what its manifest promises.
+
+    tables   : the published tables, "microdata"
+    original : the input after the missing-value policy; with it, domains, distribution and the coverage of boxes are compared too
+    columns  : the roles of the original's columns, as the spec gave them; checked against what was published. Staged tables need it
+    staged   : the manifest is still to be completed: what it lacks is measured, not missed
+    evidence : "matches", the graph behind a release without classes
+
+    Never raises on a bad release: it returns a verdict that failed. Raises TypeError when staged tables are audited without `columns`.
+    """
+    check_told(columns, staged)
+    facts = GeneralizedFacts(described(tables), _unreadable(manifest))
+    first = judge(facts, manifest, columns, staged)
+    if not form_passed(first, manifest):
+        return first
+    microdata = tables[MICRODATA]
+    parts = [manifest.guarantee, *manifest.guarantee.also]
+    boxes = scan_boxes(microdata, manifest)
+    facts = replace(
+        facts,
+        boxes=boxes,
+        distributions=tuple(_distribution(microdata, part) for part in parts),
+        numbering=numbering(microdata, boxes.measured.rows, boxes.ranges),
+    )
+    if has_classes(manifest):
+        salt = fresh_salt()
+        facts = replace(facts, classes=tuple(_scan(microdata, manifest, part, salt) for part in parts))
+    elif evidence is not None:
+        facts = replace(facts, graph=_graph(microdata, evidence[MATCHES], manifest, original))
+    found = judge(facts, manifest, columns, staged)
+    return found if original is None else found.with_checks(compare(microdata, manifest, original))
+
+
+def _unreadable(manifest: Manifest) -> str | None:
+    """Why the manifest's quasi-identifiers cannot be read, or None."""
+    try:
+        generalized.quasi_identifiers(manifest)
+    except (AnonlibError, ValueError) as problem:
+        return str(problem)
+    return None
+
+
+def _distribution(microdata: DataFrame, part: GuaranteePart) -> dict[str | None, int]:
+    """{sensitive value: how many rows have it}, one more value at most than the manifest lists."""
+    kind, limit = dict(microdata.dtypes)[part.sensitive], len(part.values) + 1
+    grouped = aggregate(select(microdata, {"text": value_text(part.sensitive, kind)}), ["text"], {"n": "count(1)"})
+    return {row["text"]: int(row["n"]) for row in rows(grouped.limit(limit), limit)}
+
+
+def _scan(microdata: DataFrame, manifest: Manifest, part: GuaranteePart, salt: int) -> ClassFacts:
+    box = [name for attribute in manifest.quasi_identifiers for name in generalized.column_types(attribute)]
+    return scan_classes(microdata, box, part.sensitive, [v.value for v in part.values], distance_for(part), salt)
+
+
+def _graph(microdata: DataFrame, matches: DataFrame, manifest: Manifest, original: DataFrame | None) -> GraphFound:
+    facts = graph.scan_graph(matches, len(manifest.quasi_identifiers))
+    checks = [*graph.graph_checks(facts, manifest), graph.boxes_of_matches(microdata, matches, manifest)]
+    if original is not None:
+        checks.append(graph.records_of_graph(matches, manifest, original))
+    shares = {code: (share, f"partition {where}") for code, (share, where) in facts.shares.items()}
+    return GraphFound(tuple(checks), Found(shares, (facts.fewest, "the matches of some record")))

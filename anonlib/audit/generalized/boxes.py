@@ -1,0 +1,189 @@
+"""What the boxes of a generalized release hold: one scan in SQL, one through Arrow, one grouping of the values in sets.
+
+Cost: `microdata` is read three times, nothing of it is shuffled but the distinct values of its sets; the driver gets one row of sums
+and at most one row per value of a categorical domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from anonlib.arrays import Float64Array, Int64Array
+from anonlib.audit import arithmetic
+from anonlib.audit.generalized.facts import AttributeFacts, BoxFacts
+from anonlib.audit.published import range_columns, ranges
+from anonlib.audit.verdict import Measured
+from anonlib.domains import CategoricalDomain
+from anonlib.engine.checksum import combine, pieces, row_hash, sum_columns
+from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select
+from anonlib.engine.run_kernel import partial_sums
+from anonlib.engine.statistics import value_text
+from anonlib.queries.boxes import BoxReader, Intervals, Sets, column
+from anonlib.release import generalized
+from anonlib.release.generalized import EC_ID
+from anonlib.release.manifest import Manifest, QuasiIdentifierPart
+from anonlib.sql import quoted
+
+
+def scan_boxes(microdata: DataFrame, manifest: Manifest) -> BoxFacts:
+    """Everything the audit wants of single rows."""
+    parts = manifest.quasi_identifiers
+    ranged, projected, aggregated = range_columns(microdata, [EC_ID])
+    projected |= {f"fault{i}": _malformed(part) for i, part in enumerate(parts)}
+    aggregated |= {f"fault{i}": f"count_if(fault{i})" for i in range(len(parts))}
+    for i, part in enumerate(parts):
+        if part.kind == "numeric":
+            projected |= {
+                f"from{i}": generalized.column_codes(part)["low"],
+                f"to{i}": generalized.column_codes(part)["high"],
+            }
+            aggregated |= {f"from{i}": f"min(from{i})", f"to{i}": f"max(to{i})"}
+    nameless = f"{EC_ID} IS NULL" if generalized.has_classes(manifest) else "false"
+    frame = select(microdata, {"row": row_hash(microdata), "nameless": nameless} | projected)
+    sums = {"n": "count(1)", "nulls": "count_if(nameless)", **sum_columns("row", "c")}
+    found = one_row(aggregate(frame, [], sums | aggregated))
+    kernel = _Measure(BoxReader(generalized.quasi_identifiers(manifest).domains), tuple(parts))
+    of_rows = partial_sums(
+        select(microdata, generalized.boxes(microdata, manifest, labels=True)), kernel, kernel.length
+    )
+    held = _values_in_sets(microdata, parts)
+    attributes = []
+    for i, part in enumerate(parts):
+        outside, mislabelled, penalty, loss = of_rows[4 * i : 4 * i + 4]
+        ends = (found.get(f"from{i}"), found.get(f"to{i}"))
+        short = _unreached(part, *ends) if part.kind == "numeric" else _absent(part, held[part.name])
+        attributes.append(
+            AttributeFacts(int(found[f"fault{i}"]), round(outside), round(mislabelled), penalty, loss, short)
+        )
+    measured = Measured(int(found["n"]), combine(pieces(found, "c")))
+    return BoxFacts(measured, ranges(ranged, found), tuple(attributes), int(found["nulls"]))
+
+
+def _malformed(part: QuasiIdentifierPart) -> str:
+    """SQL: is this row's interval or set no interval or set?"""
+    if part.kind == "numeric":
+        low, high = quoted(generalized.low_name(part.name)), quoted(generalized.high_name(part.name))
+        return f"NOT coalesce({low} <= {high}, false)"
+    name = quoted(part.name)
+    return f"NOT ({name} IS NOT NULL AND size({name}) > 0 AND {name} <=> array_sort(array_distinct({name})))"
+
+
+def _unreached(part: QuasiIdentifierPart, low: Any, high: Any) -> str | None:
+    """The union of the intervals reaches from the lowest to the highest value of the domain: what the manifest calls the domain
+    is neither wider (which would make boxes look small) nor narrower."""
+    stated = generalized.domain_ends(part)
+    return None if (low, high) == stated else f"stated {stated[0]} to {stated[1]}, the boxes span {low} to {high}"
+
+
+def _values_in_sets(microdata: DataFrame, parts: list[QuasiIdentifierPart]) -> dict[str, set[str | None]]:
+    """{categorical quasi-identifier: values that stand in some set}; as many as its domain has, and one more."""
+    sets = [part for part in parts if part.kind == "categorical"]
+    if not sets:
+        return {}
+    pairs = [
+        f"transform({quoted(p.name)}, e -> struct({i} AS which, {value_text('e', p.type)} AS text))"
+        for i, p in enumerate(sets)
+    ]
+    exploded = select(microdata, {"cell": f"explode(array_distinct(concat({', '.join(pairs)})))"})
+    distinct = aggregate(
+        select(exploded, {"which": "cell.which", "text": "cell.text"}), ["which", "text"], {"n": "count(1)"}
+    )
+    limit = sum(len(p.values) + len(p.hierarchy) for p in sets) + len(sets)
+    found: dict[str, set[str | None]] = {part.name: set() for part in sets}
+    for row in rows(distinct.limit(limit), limit):
+        found[sets[row["which"]].name].add(row["text"])
+    return found
+
+
+def _absent(part: QuasiIdentifierPart, held: set[str | None]) -> str | None:
+    """Without a hierarchy every value of the domain stands in some set; a tree may have leaves that the table has not."""
+    absent = [value for value in part.values if value not in held]
+    return f"{len(absent)} stated value(s) in no set, first {absent[0]!r}" if absent else None
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """Kernel over boxes: per quasi-identifier rows outside the domain, rows with a wrong label, sums of penalty and loss."""
+
+    reader: BoxReader
+    parts: tuple[QuasiIdentifierPart, ...]
+
+    @property
+    def length(self) -> int:
+        return 4 * len(self.parts)
+
+    def __call__(self, batches: Iterable[Any]) -> Float64Array:
+        total = np.zeros(self.length, dtype=np.float64)
+        trees = [_Tree.of(part.hierarchy) if part.hierarchy else None for part in self.parts]
+        for batch in batches:
+            for i, (part, tree) in enumerate(zip(self.parts, trees, strict=True)):
+                found = self.reader.attribute(batch, i)
+                if isinstance(found, Intervals):
+                    here = self._interval(i, found)
+                else:
+                    label = column(batch, f"q{i}_label") if part.hierarchy else None
+                    here = self._set(i, found, tree, label)
+                total[4 * i : 4 * i + 4] += here
+        return total
+
+    def _interval(self, i: int, found: Intervals) -> tuple[float, ...]:
+        low, high = generalized.domain_ends(self.parts[i])
+        inside = (found.low >= low) & (found.high <= high)
+        share = float(np.nansum(arithmetic.interval_penalty(found.low, found.high, low, high)))
+        return float((~inside).sum()), 0.0, share, share
+
+    def _set(self, i: int, found: Sets, tree: _Tree | None, label: Any) -> tuple[float, ...]:
+        domain = self.reader.domains[i]
+        assert isinstance(domain, CategoricalDomain)
+        unknown = np.zeros(len(found.starts) - 1, dtype=bool)
+        unknown[found.rows[found.codes == found.size]] = True
+        fine = ~unknown & (found.counts > 0)
+        distinct = found.counts[fine]
+        penalty = float(arithmetic.set_penalty(distinct, domain.size).sum())
+        kept = np.repeat(fine, found.counts)
+        starts = np.concatenate([[0], np.cumsum(distinct)]).astype(np.int64)
+        if tree is None:
+            loss = float(arithmetic.set_loss(distinct, distinct, domain.size).sum())
+            return float(unknown.sum()), 0.0, penalty, loss
+        names, leaves = tree.above(found.codes[kept], starts)
+        wrong = int((~fine).sum()) + sum(
+            mine != theirs for mine, theirs in zip(names, label.filter(pa.array(fine)).to_pylist(), strict=True)
+        )
+        loss = float(arithmetic.set_loss(distinct, leaves, domain.size).sum())
+        return float(unknown.sum()), float(wrong), penalty, loss
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """A hierarchy as the manifest writes it: nodes[leaf, level] is the number of the label that stands there. The audit's own reading."""
+
+    labels: tuple[str, ...]
+    nodes: Int64Array
+    under: Int64Array
+
+    @staticmethod
+    def of(hierarchy: list[list[str]]) -> _Tree:
+        number: dict[str, int] = {}
+        nodes = np.array(
+            [[number.setdefault(label, len(number)) for label in row] for row in hierarchy], dtype=np.int64
+        )
+        under = np.zeros(len(number), dtype=np.int64)
+        for row in nodes:
+            under[np.unique(row)] += 1
+        return _Tree(tuple(number), nodes, under)
+
+    def above(self, codes: Int64Array, starts: Int64Array) -> tuple[list[str], Int64Array]:
+        """(label of the lowest node above each run of leaves, how many leaves it has)."""
+        if len(starts) == 1:
+            return [], np.zeros(0, dtype=np.int64)
+        node = np.full(len(starts) - 1, -1, dtype=np.int64)
+        for level in range(self.nodes.shape[1]):
+            here = self.nodes[codes, level]
+            low, high = np.minimum.reduceat(here, starts[:-1]), np.maximum.reduceat(here, starts[:-1])
+            node = np.where((node < 0) & (low == high), low, node)
+        return [self.labels[k] for k in node], self.under[node]

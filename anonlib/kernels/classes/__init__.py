@@ -1,0 +1,1 @@
+"""Kernels that cut the records of a partition into equivalence classes."""

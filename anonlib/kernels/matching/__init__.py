@@ -1,0 +1,1 @@
+"""Kernels that match the records of a partition and box the matches."""

@@ -1,0 +1,126 @@
+"""One to one between the records of two buckets: the Hungarian algorithm and two cheaper ones, many pairs of buckets at a time.
+
+    hungarian    least total cost, O(c^3) (SciPy's)
+    sort_greedy  the cheapest edge left, again and again, O(c^2) and some
+    greedy       record after record takes the cheapest partner left, O(c^2)
+
+Source: heterogeneous generalization, section 3.2 (HG, SG, GR). Where l-diversity forbids edges, a perfect matching of the allowed ones
+always exists (Theorem 2), but a greedy choice can shut it off: such records get their partner along an augmenting path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from anonlib.arrays import BoolArray, Float32Array, Int64Array
+
+Assign = Callable[[Float32Array, BoolArray | None], Int64Array]
+"""(costs (B, c, c), forbidden (B, c, c) or None) -> (B, c) int64, the column that each row gets; a permutation of each pair."""
+
+_NUDGE = np.float32(1e-5)
+"""Equal costs are told apart by less than this, so that not all rows ask for the same column first."""
+
+
+def hungarian(cost: Float32Array, forbidden: BoolArray | None) -> Int64Array:
+    """HG."""
+    batch, c, _ = cost.shape
+    found = np.empty((batch, c), dtype=np.int64)
+    for b in range(batch):
+        priced = cost[b].astype(np.float64)
+        if forbidden is not None:
+            priced[forbidden[b]] = 2 * (float(priced.max()) + 1) * c  # dearer than any matching without
+        found[b] = linear_sum_assignment(priced)[1]
+    return found
+
+
+def greedy(cost: Float32Array, forbidden: BoolArray | None) -> Int64Array:
+    """GR: rows choose in their order. May change `cost`."""
+    batch, c, _ = cost.shape
+    if forbidden is not None:
+        cost[forbidden] = np.inf
+    found = np.full((batch, c), -1, dtype=np.int64)
+    taken = np.zeros((batch, c), dtype=np.float32)
+    every = np.arange(batch)
+    for row in range(c):
+        offered = cost[:, row] + taken
+        choice = offered.argmin(axis=1)
+        free = np.isfinite(offered[every, choice])
+        found[free, row] = choice[free]
+        taken[every[free], choice[free]] = np.inf
+    return _repaired(found, forbidden)
+
+
+def sort_greedy(cost: Float32Array, forbidden: BoolArray | None) -> Int64Array:
+    """SG, without the sort: an edge that is the cheapest of both its ends is taken whatever else is; take all of those, and look again.
+
+    May change `cost`.
+    """
+    batch, c, _ = cost.shape
+    cost += _nudges(c)
+    if forbidden is not None:
+        cost[forbidden] = np.inf
+    rows, columns = cost.reshape(-1, c), np.ascontiguousarray(cost.transpose(0, 2, 1)).reshape(-1, c)
+    found = np.full(batch * c, -1, dtype=np.int64)
+    row_gone, column_gone = (np.zeros((batch, c), dtype=np.float32) for _ in range(2))
+    best_column, best_row = rows.argmin(axis=1), columns.argmin(axis=1)
+    open_rows = np.arange(batch * c)
+    while open_rows.size:
+        pair = open_rows // c
+        wanted = best_column[open_rows]
+        mutual = best_row[pair * c + wanted] == open_rows % c
+        mutual &= np.isfinite(rows[open_rows, wanted])
+        if not mutual.any():
+            break  # what is left is forbidden
+        taken = open_rows[mutual]
+        found[taken] = wanted[mutual]
+        row_gone.reshape(-1)[taken] = np.inf
+        column_gone[pair[mutual], wanted[mutual]] = np.inf
+        open_rows, pair, wanted = open_rows[~mutual], pair[~mutual], wanted[~mutual]
+        lost = open_rows[np.isinf(column_gone[pair, wanted])]
+        best_column[lost] = (rows[lost] + column_gone[lost // c]).argmin(axis=1)
+        open_columns = np.flatnonzero(np.isfinite(column_gone.reshape(-1)))
+        lost = open_columns[np.isinf(row_gone[open_columns // c, best_row[open_columns]])]
+        best_row[lost] = (columns[lost] + row_gone[lost // c]).argmin(axis=1)
+    return _repaired(found.reshape(batch, c), forbidden)
+
+
+def _nudges(c: int) -> Float32Array:
+    rows, columns = (np.arange(c) * step % 1 for step in (0.6180339887498949, 0.4142135623730951))
+    return ((rows[:, None] + columns[None, :]) % 1).astype(np.float32) * _NUDGE
+
+
+def _repaired(found: Int64Array, forbidden: BoolArray | None) -> Int64Array:
+    for b in np.flatnonzero((found < 0).any(axis=1)).tolist():
+        assert forbidden is not None
+        _augment(found[b], ~forbidden[b])
+    return found
+
+
+def _augment(partner: Int64Array, allowed: BoolArray) -> None:
+    """Give every row without a column one, along shortest augmenting paths; each is found by waves over all rows at once."""
+    c = len(partner)
+    owner = np.full(c, -1, dtype=np.int64)
+    owner[partner[partner >= 0]] = np.flatnonzero(partner >= 0)
+    for start in np.flatnonzero(partner < 0).tolist():
+        came_from = np.full(c, -1, dtype=np.int64)
+        wave = np.array([start])
+        while True:
+            reached = allowed[wave] & (came_from < 0)
+            new = np.flatnonzero(reached.any(axis=0))
+            if not new.size:
+                raise AssertionError("Theorem 2 promises a matching, and there is none")
+            came_from[new] = wave[reached[:, new].argmax(axis=0)]
+            free = new[owner[new] < 0]
+            if free.size:
+                break
+            wave = owner[new]
+        column = int(free[0])
+        while column >= 0:
+            row = int(came_from[column])
+            owner[column], partner[row], column = row, column, int(partner[row])
+
+
+ASSIGNMENTS: dict[str, Assign] = {"hungarian": hungarian, "sort_greedy": sort_greedy, "greedy": greedy}

@@ -1,0 +1,1 @@
+"""Buckets of sensitive values: sizes, numbers, contents, fakes; from counts alone."""

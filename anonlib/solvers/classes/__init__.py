@@ -1,0 +1,1 @@
+"""What equivalence classes hold and where a table is cut for them."""

@@ -1,0 +1,1 @@
+"""Buckets for matching, and the partitions that can keep them; from counts alone."""

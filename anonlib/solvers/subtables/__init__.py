@@ -1,0 +1,1 @@
+"""Sub-tables of small domains for perturbation; from counts alone."""
