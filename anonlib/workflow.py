@@ -10,9 +10,7 @@ from typing import Any
 
 import anonlib
 from anonlib.audit import folder, folder_judge
-from anonlib.audit.bucketized.audit import audit as audit_bucketized
-from anonlib.audit.generalized.audit import audit as audit_generalized
-from anonlib.audit.perturbed.audit import audit as audit_perturbed
+from anonlib.audit.registry import AUDITORS
 from anonlib.audit.verdict import Check, Verdict
 from anonlib.engine import reading, tables
 from anonlib.engine.failures import explained
@@ -22,8 +20,8 @@ from anonlib.engine.repeatable import repeats
 from anonlib.engine.session import SparkSession, keys_on_disks, run_settings, split_settings
 from anonlib.engine.statistics import is_missing
 from anonlib.errors import AnonlibError, AuditRefused, SpecError
-from anonlib.evaluation import bucketized, generalized, perturbed
 from anonlib.evaluation.evaluation import Evaluation
+from anonlib.evaluation.registry import EVALUATORS
 from anonlib.methods.recipe import Draft, Explanation, Say
 from anonlib.methods.registry import EXPLANATIONS, RECIPES
 from anonlib.release import reuse, storage
@@ -43,16 +41,6 @@ from anonlib.spec.keys import key_tag, resolve_key, run_key
 from anonlib.spec.release import ReleaseSpec
 
 STAGED_INPUT = "input"
-EVALUATIONS: dict[str, Callable[..., Evaluation]] = {
-    "bucketized": bucketized.evaluate,
-    "generalized": generalized.evaluate,
-    "perturbed": perturbed.evaluate,
-}
-AUDITS: dict[str, Callable[..., Verdict]] = {
-    "bucketized": audit_bucketized,
-    "generalized": audit_generalized,
-    "perturbed": audit_perturbed,
-}
 
 
 def _silent(_: str) -> None:
@@ -117,7 +105,7 @@ def audit(release: Release, original: DataFrame | None = None) -> Verdict:
         with run_settings(release.spark), explained(f"auditing {release.path}"):
             n = manifest.rows.published + manifest.rows.dummy
             original = None if rows is None else tables.together(rows, n)
-            verdict = AUDITS[manifest.layout](_together(release.tables, n), manifest, original)
+            verdict = AUDITORS[manifest.layout](_together(release.tables, n), manifest, original)
     except AnonlibError as error:
         if all(check.passed for check in lies_there):
             raise
@@ -141,11 +129,11 @@ def evaluate(
         raise SpecError(f"queries: {queries} is not a number of queries; ask for at least 1")
     if selectivity is not None and not 0 < selectivity <= 1:
         raise SpecError(f"selectivity: {selectivity} is not a share; it lies above 0 and is at most 1")
-    given = {"queries": queries, "selectivity": selectivity}
-    asked = {name: value for name, value in given.items() if value is not None}
+    asked: dict[str, Any] = {"queries": queries, "selectivity": selectivity}
+    asked = {name: value for name, value in asked.items() if value is not None}
     rows = _after_policy(original, release.manifest)
     with run_settings(release.spark), explained(f"evaluating {release.path}"):
-        return EVALUATIONS[release.manifest.layout](
+        return EVALUATORS[release.manifest.layout](
             release.tables, release.manifest, rows, seed=seed, attacks=attacks, **asked
         )
 
@@ -264,7 +252,7 @@ def _audited(manifest: Manifest, draft: Draft, table: Microdata, place: storage.
         proof: dict[str, Any] = {}
         if draft.evidence:
             proof = {"original": tables.together(table.published, n), "evidence": _together(draft.evidence, n)}
-        verdict = AUDITS[draft.layout](
+        verdict = AUDITORS[draft.layout](
             _together(draft.tables, n), manifest, columns=table.columns, staged=True, **proof
         )
     _all_there(draft, verdict)

@@ -10,7 +10,7 @@ from anonlib import words
 from anonlib.audit.generalized.audit import audit
 from anonlib.exact import exact
 from anonlib.hierarchy import parse_hierarchy
-from anonlib.release.generalized import EC_ID, MATCHES, MICRODATA
+from anonlib.release.generalized import MATCHES, MICRODATA
 from anonlib.release.manifest import (
     AuditPart,
     ColumnPart,
@@ -25,6 +25,7 @@ from anonlib.release.manifest import (
     TablePart,
     ValuePart,
 )
+from anonlib.spec.layouts import EC_ID
 from anonlib.spec.release import Columns
 
 PROMISES = ("k", "distinct_l", "frequency_l", "beta", "enhanced_beta", "t")

@@ -16,7 +16,10 @@ Column = str | Mapping[str, Any]
 
 
 def columns_given(
-    quasi_identifiers: Sequence[Column], sensitive: Column, identifiers: Sequence[str], other: Sequence[str]
+    quasi_identifiers: Sequence[Column],
+    sensitive: Column | Sequence[Column],
+    identifiers: Sequence[str],
+    other: Sequence[str],
 ) -> dict[str, Any]:
     return {
         "quasi_identifiers": list(quasi_identifiers),

@@ -92,8 +92,8 @@ def _hashable(expression: str, kind: T.DataType, column: str, depth: int) -> str
         return f"struct(coalesce(size({expression}), -1), {items})"
     if isinstance(kind, T.StructType):
         names = [f"{expression}.{quoted(field.name)}" for field in kind.fields]
-        inner = [_hashable(n, f.dataType, column, depth + 1) for n, f in zip(names, kind.fields, strict=True)]
-        return f"struct({', '.join([*_null_marks(names), *inner] or ['0L'])})"
+        fields = [_hashable(n, f.dataType, column, depth + 1) for n, f in zip(names, kind.fields, strict=True)]
+        return f"struct({', '.join([*_null_marks(names), *fields] or ['0L'])})"
     if isinstance(kind, T.MapType):
         entry, total = f"e{depth}", f"t{depth}"
         key = _hashable(f"{entry}.key", kind.keyType, column, depth + 1)

@@ -107,7 +107,7 @@ class _shifts:  # noqa: N801  (a table with a lookup)
         self.shift = rank - within
 
     def at(self, task: Int64Array, group: Int64Array) -> Int64Array:
-        return self.shift[np.searchsorted(self.keys, task * self.groups + group)]
+        return np.asarray(self.shift[np.searchsorted(self.keys, task * self.groups + group)], dtype=np.int64)
 
 
 def recalled(cells: DataFrame, names: Int64Array) -> DataFrame:
@@ -122,7 +122,7 @@ def sampled(coded: DataFrame, at_most: int, of: int) -> tuple[list[Codes], list[
     share = min(1.0, at_most / max(1, of))
     some = coded if share == 1 else coded.where(F.rand(0) < share)
     with explained("reading a sample"):
-        table = some.limit(at_most).toPandas()  # bounded
+        table: pd.DataFrame = some.limit(at_most).toPandas()  # bounded
     sensitive = [name for name in table.columns if name.startswith("s")]
     return [table[name].to_numpy() for name in code_columns(coded)], [
         table[name].to_numpy(np.int64) for name in sensitive

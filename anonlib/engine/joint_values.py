@@ -6,6 +6,7 @@ One pass and a shuffle of counts; at most `limit` combinations reach the driver.
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -26,7 +27,7 @@ def joint_values(coded: DataFrame, columns: int, limit: int) -> tuple[tuple[Int6
     names = [f"s{i}" for i in range(columns)]
     with explained("counting combinations of sensitive values"):
         counted = coded.groupBy(*names).agg(F.count(F.lit(1)).alias("records"))
-        table = counted.limit(limit + 1).toPandas()  # bounded by `limit`
+        table: pd.DataFrame = counted.limit(limit + 1).toPandas()  # bounded by `limit`
     if len(table) > limit:
         raise TooManyCombinations(f"there are more than {limit:,} combinations of sensitive values")
     table = table.sort_values(names, ignore_index=True)

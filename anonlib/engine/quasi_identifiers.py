@@ -107,7 +107,8 @@ def domain_statistics(table: Microdata) -> QuasiIdentifiers:
     hierarchy; each names the column.
     """
     kinds = types(table.frame)
-    numeric, categorical = [], []
+    numeric: list[str] = []
+    categorical: list[str] = []
     for name, column in zip(table.quasi_identifiers, table.columns.quasi_identifiers, strict=True):
         (numeric if column.type == "numeric" else categorical).append(name)
     for name in numeric:
@@ -160,7 +161,7 @@ def encode(
 
 def box_columns(quasi_identifiers: QuasiIdentifiers) -> dict[str, str]:
     """{column of a box: Spark type}: qI_lo and qI_hi for a numeric quasi-identifier, qI_set for a categorical one."""
-    found = {}
+    found: dict[str, str] = {}
     for i, column in enumerate(quasi_identifiers.columns):
         if column.numeric:
             found |= dict.fromkeys((f"q{i}_lo", f"q{i}_hi"), code_type(column.spark_type))

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import pandas_udf
 
 from anonlib.arrays import Int64Array, IntegerArray
 from anonlib.engine.failures import TaskRefusal
@@ -60,14 +61,23 @@ def _unlike(frame: DataFrame, name: str) -> str:
 
 def _pandas_udf(function: Callable[..., Any]) -> Callable[..., Any]:
     # non-deterministic, so that no optimizer rule may evaluate it twice or move it
-    return F.pandas_udf(function, returnType="long").asNondeterministic()
+    udf: Any = pandas_udf  # its overloads name no iterator of tuples
+    counted: Callable[..., Any] = udf(function, returnType="long").asNondeterministic()
+    return counted
+
+
+def _partition() -> int:
+    """The number of the partition that this task works on."""
+    from pyspark import TaskContext
+
+    task = TaskContext.get()
+    assert task is not None  # always within a task
+    return task.partitionId()
 
 
 def _ranker(hashes: Int64Array, by_partition: dict[int, Int64Array], kernel: Kernel) -> Callable[..., Any]:
     def ranks(batches: Iterator[pd.Series]) -> Iterator[pd.Series]:
-        from pyspark import TaskContext
-
-        partition = TaskContext.get().partitionId()
+        partition = _partition()
         counter = PartitionRanks(hashes, partition, by_partition.get(partition))
         for batch in batches:
             yield pd.Series(kernel(*counter.next(batch.to_numpy())))
@@ -78,14 +88,12 @@ def _ranker(hashes: Int64Array, by_partition: dict[int, Int64Array], kernel: Ker
 
 def _carried_ranker(hashes: Int64Array, kernel: Kernel) -> Callable[..., Any]:
     def ranks(batches: Iterator[tuple[pd.Series, pd.Series]]) -> Iterator[pd.Series]:
-        from pyspark import TaskContext
-
         counter = None
         for hashed, packed in batches:
             if counter is None:
                 first = packed.iloc[0] if len(packed) else None
                 triples = None if first is None else np.asarray(first, dtype=np.int64).reshape(-1, 3)
-                counter = PartitionRanks(hashes, TaskContext.get().partitionId(), triples)
+                counter = PartitionRanks(hashes, _partition(), triples)
             yield pd.Series(kernel(*counter.next(hashed.to_numpy())))
         if counter is not None:
             counter.finish()
@@ -117,7 +125,7 @@ class PartitionRanks:
             raise TaskRefusal(
                 f"partition {self._partition} holds a sensitive value that the first pass did not see; {CHANGED}"
             )
-        code = self._order[place].astype(self._code_type)
+        code: IntegerArray = self._order[place].astype(self._code_type)
         by_code = np.argsort(code, kind="stable")
         count = np.bincount(code, minlength=len(self._next))
         start = np.cumsum(count) - count

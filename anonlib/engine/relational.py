@@ -13,6 +13,8 @@ from pyspark.sql import functions as F
 
 from anonlib.errors import AnonlibError
 
+__all__ = ["DataFrame", "aggregate", "one_row", "rows", "select", "with_columns"]
+
 
 def select(frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:
     """Project `frame` on new columns: {name: SQL expression}. No shuffle."""

@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 
 from anonlib.engine.java import ensure_java
 
+__all__ = ["SparkSession", "keys_on_disks", "run_settings", "session", "split_settings"]
+
 LOCAL_SETTINGS = {
     "spark.driver.memory": "6g",
     "spark.driver.host": "127.0.0.1",

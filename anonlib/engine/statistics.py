@@ -103,7 +103,7 @@ def sensitive_statistics(
     spark_type = dict(frame.dtypes)[sensitive]
     cells = _cells(frame, sensitive, spark_type, keep, refuse)
     with explained("counting the sensitive values"):
-        found = cells.limit(
+        found: pd.DataFrame = cells.limit(
             DRIVER_CELLS + 1
         ).toPandas()  # bounded: partitions x values, never more than DRIVER_CELLS + 1
     if len(found) > DRIVER_CELLS:
@@ -113,7 +113,7 @@ def sensitive_statistics(
             F.sum("n").alias("n"), F.sum("seen").alias("seen"), *[F.sum(name).alias(name) for name in _refused(refuse)]
         )
         with explained("counting the sensitive values"):
-            table = totals.limit(MAX_VALUES + 1).toPandas()  # bounded: one row per sensitive value
+            table: pd.DataFrame = totals.limit(MAX_VALUES + 1).toPandas()  # bounded: one row per sensitive value
             partitions = cells.where("n > 0").select("partition").distinct().count()
     else:
         table = _totals(found)

@@ -133,6 +133,6 @@ def _line(spark: SparkSession, given: Input, example: Example) -> int | None:
         before = 0
         for row in sorted(parts.collect(), key=lambda row: row["part"]):  # one row per 128 MB of one file
             if row["first"] is not None:
-                return before + (row["first"] & ((1 << 33) - 1)) + 1
+                return before + int(row["first"] & ((1 << 33) - 1)) + 1
             before += row["lines"]
     return None

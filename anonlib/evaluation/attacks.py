@@ -235,7 +235,7 @@ def negative_association(
 def _guess(counts: IntegerArray, truth: IntegerArray) -> Float64Array:
     """(n,): the probability that guessing a most frequent value, ties at random, gives the truth."""
     best = counts == counts.max(axis=1, keepdims=True)
-    return best[np.arange(len(truth)), truth] / best.sum(axis=1)
+    return np.asarray(best[np.arange(len(truth)), truth] / best.sum(axis=1), dtype=np.float64)
 
 
 def differential_inference(

@@ -24,8 +24,9 @@ from anonlib.evaluation.attacks_registry import BUCKETIZED, told
 from anonlib.evaluation.attacks_sample import Sample
 from anonlib.evaluation.attacks_skewness import skewness
 from anonlib.queries.boxes import column
-from anonlib.release.bucketized import BUCKET_ID, COUNT, QIT, ST
+from anonlib.release.bucketized import QIT, ST
 from anonlib.release.manifest import GuaranteePart, Manifest
+from anonlib.spec.layouts import BUCKET_ID, COUNT
 from anonlib.sql import quoted
 
 KNOWN = (1, 2, 4)

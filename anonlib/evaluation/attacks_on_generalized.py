@@ -28,8 +28,8 @@ from anonlib.evaluation.attacks_skewness import skewness
 from anonlib.exact import exact, text
 from anonlib.queries.cells import BoxCells, Cube, PointCells
 from anonlib.release import generalized
-from anonlib.release.generalized import EC_ID
 from anonlib.release.manifest import GuaranteePart
+from anonlib.spec.layouts import EC_ID
 
 if TYPE_CHECKING:
     from anonlib.evaluation.generalized import Prepared

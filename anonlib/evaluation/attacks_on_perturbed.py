@@ -26,10 +26,10 @@ from anonlib.release.perturbed import (
     GAMMA_EXACT,
     MICRODATA,
     OPERATORS,
-    SUBTABLE,
     columns_of_value,
     sensitive_columns,
 )
+from anonlib.spec.layouts import SUBTABLE
 
 MAX_ENTRIES = 2_000_000
 """(sub-table, value) pairs that reach the driver: they follow from the counts of the values, not from the number of records."""

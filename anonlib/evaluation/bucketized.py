@@ -14,8 +14,9 @@ from anonlib.evaluation import attacks_on_bucketized
 from anonlib.evaluation.evaluation import Evaluation, RelativeErrors
 from anonlib.evaluation.workloads import Workload, domains, in_workload
 from anonlib.queries.batch import BucketEstimates, Masks, TrueCounts
-from anonlib.release.bucketized import BUCKET_ID, COUNT, QIT, ST
+from anonlib.release.bucketized import QIT, ST
 from anonlib.release.manifest import Manifest
+from anonlib.spec.layouts import BUCKET_ID, COUNT
 from anonlib.sql import quoted
 
 ROWS_PER_TASK = 25_000

@@ -34,8 +34,9 @@ from anonlib.queries.box_members import MemberCounts, Members, sides
 from anonlib.queries.boxes import BoxReader, Intervals
 from anonlib.queries.cells import BoxCells, Cells, Cube, PointCells, divergence
 from anonlib.release import generalized
-from anonlib.release.generalized import EC_ID, MICRODATA
+from anonlib.release.generalized import MICRODATA
 from anonlib.release.manifest import GuaranteePart, Manifest
+from anonlib.spec.layouts import EC_ID
 
 ROWS_PER_TASK = 25_000
 MAX_TASKS = 2_000
@@ -299,7 +300,9 @@ def class_members(prepared: Prepared, seed: int) -> tuple[Any, Any, Any] | None:
     found = rows(sampled.orderBy("drawn", EC_ID).limit(CLASSES), CLASSES)
     boxes = tuple(sides(row, domains) for row in found)
     asked: tuple[tuple[tuple[int, int | None], ...], ...] = tuple(((at, None),) for at in range(len(found)))
-    inside = partial_sums(prepared.points, MemberCounts(boxes, asked, len(found)), len(found)) if found else []
+    if not found:
+        return None
+    inside = partial_sums(prepared.points, MemberCounts(boxes, asked, len(found)), len(found))
     plain, members = [], 0
     for at, row in enumerate(found):
         size = sum(row["counts"])

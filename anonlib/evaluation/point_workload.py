@@ -24,7 +24,7 @@ from anonlib.exact import exact
 from anonlib.queries.batch import Masks
 from anonlib.queries.crossed import CrossedBuckets, CrossedCounts, CrossedPerturbed, Domains
 from anonlib.queries.reconstruction import Operators
-from anonlib.release.bucketized import BUCKET_ID, COUNT, QIT, ST
+from anonlib.release.bucketized import QIT, ST
 from anonlib.release.perturbed import (
     COUNTS,
     DOMAIN,
@@ -34,9 +34,9 @@ from anonlib.release.perturbed import (
     MICRODATA,
     OPERATORS,
     SIZE,
-    SUBTABLE,
     columns_of_value,
 )
+from anonlib.spec.layouts import BUCKET_ID, COUNT, SUBTABLE
 from anonlib.sql import quoted
 
 DIMENSIONS = 3

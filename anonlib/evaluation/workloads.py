@@ -105,7 +105,7 @@ def domains(original: DataFrame, attributes: Sequence[str]) -> dict[str, tuple[s
 
 def in_width(size: int, selectivity: Fraction, d: int) -> int:
     """b = ceil(|A| s^(1/(d+1))), exactly: the least b with (b / |A|)^(d+1) >= s. (In doubles, 1000 * 0.001^(1/3) is above 100.)"""
-    b = max(1, min(size, math.ceil(size * float(selectivity) ** (1 / (d + 1))) + 1))
+    b: int = max(1, min(size, math.ceil(size * float(selectivity) ** (1 / (d + 1))) + 1))
     while b > 1 and Fraction(b - 1, size) ** (d + 1) >= selectivity:
         b -= 1
     return b

@@ -39,12 +39,13 @@ from anonlib.methods.recipe import Draft, Explanation, Grid, Say, Stage
 from anonlib.privacy.buckets import BucketSolution
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy, Thresholds, guarantee_words
-from anonlib.release.bucketized import BUCKET_ID, COUNT, QIT, ST
+from anonlib.release.bucketized import QIT, ST
 from anonlib.release.manifest import GuaranteePart, RowsPart, SizePart, SolverPart, ValuePart
 from anonlib.solvers.buckets import choose
 from anonlib.solvers.buckets import fake_values as fake_solver
 from anonlib.solvers.buckets.fake_values import FakePlan
-from anonlib.spec.methods import Bucketize, PrivacyWanted
+from anonlib.spec.bucketize import Bucketize, PrivacyWanted
+from anonlib.spec.layouts import BUCKET_ID, COUNT
 
 
 def f_privacy(wanted: PrivacyWanted) -> FPrivacy:

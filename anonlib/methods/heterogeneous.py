@@ -31,6 +31,7 @@ from anonlib.arrays import Codes, Int32Array, Int64Array, ObjectArray
 from anonlib.domains import Domain
 from anonlib.engine import curve_partitions, curve_ranks
 from anonlib.engine import cut_by_quasi_identifiers as cut
+from anonlib.engine.arrange import files
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.quasi_identifiers import box_columns, box_schema, decode, mixed
 from anonlib.engine.ranks import CHANGED
@@ -124,7 +125,7 @@ def heterogeneous(table: Microdata, wanted: Heterogeneous, key: bytes, stage: St
     boxed = working.select(*box_columns(coded.quasi_identifiers), "s0")
     kind = types(table.frame)[table.sensitive]
     decoded = decode(boxed, coded.quasi_identifiers, {table.sensitive: (counts.values, kind)})
-    published = stage(MICRODATA, mixed(decoded, classes.files(counts.n)))
+    published = stage(MICRODATA, mixed(decoded, files(counts.n)))
     same = {name: name for name in ("partition", "record", *codes, "dummy", "matches", "assigned")}
     return Draft(
         layout="generalized",

@@ -39,8 +39,9 @@ from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.rho_privacy import RhoPrivacy, guarantee_words
 from anonlib.privacy.subtables import SubTable, belief_in_groups
 from anonlib.release.manifest import GuaranteePart, RowsPart, SizePart, SolverPart, ValuePart
-from anonlib.release.perturbed import DOMAIN, MICRODATA, OPERATORS, SUBTABLE, operator_types
+from anonlib.release.perturbed import DOMAIN, MICRODATA, OPERATORS, operator_types
 from anonlib.solvers.subtables.perturbation_partitioning import Partitioning, solve, solve_whole
+from anonlib.spec.layouts import SUBTABLE
 from anonlib.spec.perturb import Perturb
 from anonlib.sql import quoted
 from anonlib.words import beliefs_in_columns, percent

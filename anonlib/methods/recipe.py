@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anonlib.release.manifest import GuaranteePart, QuasiIdentifierPart, RowsPart, SolverPart
+from anonlib.spec.layouts import LayoutName
 
 Stage = Callable[[str, Any], Any]
 """(table name, DataFrame) -> the same table, written to the staging area and read back."""
@@ -25,7 +26,7 @@ class Draft:
     quasi_identifiers : of a generalized layout, see `anonlib.release.generalized.parts`
     """
 
-    layout: str
+    layout: LayoutName
     tables: dict[str, Any]
     roles: dict[str, dict[str, str]]
     guarantee: GuaranteePart

@@ -7,12 +7,16 @@ from collections.abc import Callable
 from anonlib.methods import bucketize, heterogeneous, heterogeneous_explain, perturb, sabre, sabre_explain
 from anonlib.methods.baselines import anatomy, burel, mondrian, ring_generalization, t_incognito
 from anonlib.methods.recipe import Draft, Explanation
-from anonlib.spec.baselines import BuReL, Mondrian, RingGeneralization, TIncognito
+from anonlib.spec.anatomy import Anatomy
+from anonlib.spec.bucketize import Bucketize
+from anonlib.spec.burel import BuReL
 from anonlib.spec.heterogeneous import Heterogeneous
 from anonlib.spec.method import Method
-from anonlib.spec.methods import Anatomy, Bucketize
+from anonlib.spec.mondrian import Mondrian
 from anonlib.spec.perturb import Perturb
+from anonlib.spec.ring_generalization import RingGeneralization
 from anonlib.spec.sabre import Sabre
+from anonlib.spec.t_incognito import TIncognito
 
 RECIPES: dict[type[Method], Callable[..., Draft]] = {
     Bucketize: bucketize.bucketize,

@@ -41,6 +41,7 @@ from anonlib.arrays import Codes, Int64Array
 from anonlib.domains import Domain
 from anonlib.engine import curve_ranks
 from anonlib.engine import cut_by_quasi_identifiers as cut
+from anonlib.engine.arrange import files
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.quasi_identifiers import QuasiIdentifiers, box_schema, decode, domain_statistics, encode, mixed
 from anonlib.engine.relational import with_columns
@@ -52,20 +53,21 @@ from anonlib.kernels.classes.equivalence_classes import Halving, Symmetric, Take
 from anonlib.kernels.hilbert import hilbert_positions
 from anonlib.keyed import Stream
 from anonlib.methods import sabre_sub_buckets as sub_buckets
-from anonlib.methods.baselines.classes import CLASS_BITS, COMBINATIONS, LEAF_CELLS, box_columns, files, rows
+from anonlib.methods.baselines.classes import CLASS_BITS, COMBINATIONS, LEAF_CELLS, box_columns, rows
 from anonlib.methods.recipe import Draft, Say, Stage
 from anonlib.privacy.class_requirements import KAnonymity, Requirement, all_of
 from anonlib.privacy.ec_sizes import EcSizeTree, Partitions
 from anonlib.privacy.sub_buckets import JointValues
 from anonlib.privacy.t_closeness import GroundDistance, SeveralAttributes, TCloseness, guarantee_words
 from anonlib.release import generalized
-from anonlib.release.generalized import EC_ID, MICRODATA
+from anonlib.release.generalized import MICRODATA
 from anonlib.release.manifest import GuaranteePart, SizePart, SolverPart, ValuePart
 from anonlib.solvers.classes.ec_size_tree import choose, refuse_few
 from anonlib.solvers.classes.kd_cut import kd_tree
 from anonlib.solvers.classes.sabre_buckets import BucketPartition
 from anonlib.solvers.classes.sub_buckets import Packing
 from anonlib.solvers.matching.match_partitions import merged_runs
+from anonlib.spec.layouts import EC_ID
 from anonlib.spec.sabre import Sabre
 from anonlib.words import HOW_CLASSES_CAME
 

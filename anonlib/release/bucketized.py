@@ -8,6 +8,3 @@ from __future__ import annotations
 
 QIT = "qit"
 ST = "st"
-BUCKET_ID = "bucket_id"
-COUNT = "count"
-RESERVED = (BUCKET_ID, COUNT)

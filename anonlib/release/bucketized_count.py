@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from anonlib.engine.relational import DataFrame, aggregate, one_row
 from anonlib.queries import bucketized as counting
 from anonlib.queries.predicate import parse
-from anonlib.release.bucketized import BUCKET_ID, COUNT, QIT, ST
+from anonlib.release.bucketized import QIT, ST
 from anonlib.release.manifest import Manifest
+from anonlib.spec.layouts import BUCKET_ID, COUNT
 
 
 def count(tables: Mapping[str, DataFrame], manifest: Manifest, predicate: str) -> counting.CountEstimate:

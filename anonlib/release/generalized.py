@@ -9,7 +9,7 @@ microdata/  one row per published record, dummies among them:
 
 What is not published: columns named under `other`. Beside the exact sensitive value of the same record, or beside a box that is meant to
 hide who it is, an unchanged value singles a person out as surely as a row number, whoever happens to know it. What may be published is
-a quasi-identifier, and is then generalized like the others; so methods of this layout set `Method.publishes_other = False`.
+a quasi-identifier, and is then generalized like the others; so methods of this layout refuse `other` (`anonlib.spec.layouts`).
 
 A method fills its `Draft` so (codes and boxes: `anonlib.engine.quasi_identifiers`):
 
@@ -58,13 +58,11 @@ from anonlib.engine.statistics import value_text
 from anonlib.errors import SpecError
 from anonlib.hierarchy import hierarchy_of
 from anonlib.release.manifest import Manifest, QuasiIdentifierPart
+from anonlib.spec.layouts import EC_ID
 from anonlib.sql import quoted
 
 MICRODATA = "microdata"
-EC_ID = "ec_id"
 MATCHES = "matches"
-RESERVED = (EC_ID,)
-"""What a spec can refuse by itself; names made from columns are checked by `check_names`."""
 
 
 def low_name(attribute: str) -> str:
@@ -142,7 +140,7 @@ def boxes(frame: DataFrame, manifest: Manifest, labels: bool = False) -> dict[st
     Per quasi-identifier qI_lo and qI_hi (codes), or qI_set (array of text) and with `labels` qI_label; s0, s1, ... the sensitive values
     as text; ec_id where the release has classes.
     """
-    found = {}
+    found: dict[str, str] = {}
     for i, part in enumerate(manifest.quasi_identifiers):
         if part.kind == "numeric":
             found |= {f"q{i}_lo": column_codes(part)["low"], f"q{i}_hi": column_codes(part)["high"]}

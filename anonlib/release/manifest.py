@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from anonlib.spec.layouts import LayoutName
+
 FORMAT_VERSION = 1
 FILE_NAME = "manifest.json"
 
@@ -181,7 +183,7 @@ class Manifest(_Part):
     format_version: int = FORMAT_VERSION
     anonlib_version: str
     spark_version: str
-    layout: Literal["bucketized", "generalized", "perturbed"]
+    layout: LayoutName
     method: MethodPart
     guarantee: GuaranteePart
     missing: dict[str, str]

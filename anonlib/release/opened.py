@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 from pydantic import ValidationError
@@ -12,18 +12,9 @@ from anonlib.engine.failures import explained
 from anonlib.engine.relational import DataFrame
 from anonlib.engine.session import SparkSession, run_settings
 from anonlib.errors import SpecError
-from anonlib.queries.bucketized import CountEstimate
-from anonlib.queries.reconstruction import ReconstructedCount
-from anonlib.release import bucketized_count, generalized_count, perturbed_count, storage
+from anonlib.release import storage
+from anonlib.release.layout import LAYOUTS, Estimate
 from anonlib.release.manifest import FORMAT_VERSION, AuditPart, Manifest
-
-Estimate = CountEstimate | ReconstructedCount
-COUNTS: dict[str, Callable[..., Estimate]] = {
-    "bucketized": bucketized_count.count,
-    "perturbed": perturbed_count.count,
-    "generalized": generalized_count.count,
-}
-DISTRIBUTIONS: dict[str, Callable[..., DataFrame]] = {"perturbed": perturbed_count.distribution}
 
 
 class Release:
@@ -54,7 +45,7 @@ class Release:
         may join the two sides. Raises SpecError for what it cannot read, or for an unknown column.
         """
         with run_settings(self.spark), explained(f"counting on {self.path}"):
-            return COUNTS[self.manifest.layout](self.tables, self.manifest, predicate)
+            return LAYOUTS[self.manifest.layout].count(self.tables, self.manifest, predicate)
 
     def distribution(self, by: Sequence[str] = (), where: str | None = None) -> DataFrame:
         """How many records of each group have each sensitive value, estimated from the published tables: a DataFrame.
@@ -65,14 +56,14 @@ class Release:
         Not computed yet: one scan of the records when it is. Raises SpecError for a layout that offers none (only `perturbed` does),
         an unknown column, or a condition that cannot be read.
         """
-        made = DISTRIBUTIONS.get(self.manifest.layout)
-        if made is None:
+        distribution = LAYOUTS[self.manifest.layout].distribution
+        if distribution is None:
             raise SpecError(
                 f"{self.path}: a {self.manifest.layout} release offers no distributions; ask for counts value by value, "
                 "e.g. release.count(\"age > 30 AND illness = 'x'\")"
             )
         with run_settings(self.spark), explained(f"counting on {self.path}"):
-            return made(self.tables, self.manifest, by, where)
+            return distribution(self.tables, self.manifest, by, where)
 
     def __repr__(self) -> str:
         rows = self.manifest.rows

@@ -24,11 +24,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from anonlib.release.manifest import Manifest
+from anonlib.spec.layouts import SUBTABLE
 from anonlib.sql import quoted
 
 MICRODATA = "microdata"
 OPERATORS = "operators"
-SUBTABLE = "subtable"
 SIZE = "size"
 DOMAIN = "domain"
 COUNTS = "counts"
@@ -38,8 +38,6 @@ GAMMA_EXACT = "gamma_exact"
 RETENTION = "retention"
 MAX_SUBTABLES = 1_000_000
 """Rows of `operators/` at most: whoever reads it brings no more to the driver."""
-RESERVED = (SUBTABLE,)
-"""Names that a published column of the input cannot have."""
 
 
 def operator_types(sensitive: Mapping[str, str]) -> dict[str, str]:

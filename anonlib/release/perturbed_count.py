@@ -23,10 +23,10 @@ from anonlib.release.perturbed import (
     MICRODATA,
     OPERATORS,
     SIZE,
-    SUBTABLE,
     columns_of_value,
     sensitive_columns,
 )
+from anonlib.spec.layouts import SUBTABLE
 from anonlib.sql import quoted
 
 _TRUE_COUNT = "anonlib count"

@@ -103,8 +103,8 @@ def publish(where: Place, manifest_text: str | None, tables: Iterable[str]) -> N
         return
     system, inside = _remote(where.staging)
     if where.staging != where.path:
-        target = _remote(where.path)[1]
-        if names := _names(system, target):
+        taken = _remote(where.path)[1]
+        if names := _names(system, taken):
             raise SpecError(_taken(where.path, FILE_NAME in names))
         if data is not None:
             _write(system, f"{inside}/{FILE_NAME}", data)

@@ -6,9 +6,10 @@ from typing import ClassVar, Literal
 
 from pydantic import model_validator
 
-from anonlib.spec.baselines import GENERALIZED, Many, PartitionSize
+from anonlib.spec.layouts import LayoutName
 from anonlib.spec.method import Method
 from anonlib.spec.part import Flag, NotNegative, fault
+from anonlib.spec.sizes import Many, PartitionSize
 
 PARTITION_SIZE = 1_000
 """Records that are matched among each other, at least. Matching takes time with the square of them."""
@@ -34,8 +35,7 @@ class Heterogeneous(Method):
     """
 
     name: ClassVar[str] = "heterogeneous"
-    reserved: ClassVar[tuple[str, ...]] = GENERALIZED
-    publishes_other: ClassVar[bool] = False
+    layout: ClassVar[LayoutName] = "generalized"
     leaves_evidence: ClassVar[bool] = True
 
     l: Many | None = None  # noqa: E741  (the field's name)

@@ -1,164 +1,23 @@
-"""Which method publishes the table, and with what parameters: one frozen class per method, found by its name.
-
-A method that joins later adds its class to `METHODS`; nothing else here changes. Numbers of a guarantee are Fractions.
-The predicates themselves live in `anonlib.privacy`: this module only holds what was asked.
-"""
+"""Which method publishes the table: one frozen class of parameters a method, found by its name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import ValidationError
 
-from anonlib.spec.baselines import BuReL, Mondrian, RingGeneralization, TIncognito
+from anonlib.spec.anatomy import Anatomy
+from anonlib.spec.bucketize import Bucketize
+from anonlib.spec.burel import BuReL
 from anonlib.spec.heterogeneous import Heterogeneous
 from anonlib.spec.method import Method
-from anonlib.spec.part import (
-    Fault,
-    Faults,
-    Flag,
-    NotNegative,
-    Part,
-    Seconds,
-    Share,
-    did_you_mean,
-    fault,
-    faults_of,
-    joined,
-    listed,
-    read_share,
-    shown,
-    whole,
-)
+from anonlib.spec.mondrian import Mondrian
+from anonlib.spec.part import Faults, did_you_mean, fault, faults_of, joined, listed, shown
 from anonlib.spec.perturb import Perturb
+from anonlib.spec.ring_generalization import RingGeneralization
 from anonlib.spec.sabre import Sabre
-
-OPTIMAL_SECONDS = 60.0
-"""How long the optimal solver may search when `time_limit` is not given."""
-
-
-def read_thresholds(given: Any) -> dict[str, Fraction]:
-    """{sensitive value: its threshold}. Values are text (an integer code may be given as an int)."""
-    if not isinstance(given, Mapping):
-        raise fault(
-            f"{shown(given)} is not a mapping; write the sensitive values with their thresholds, e.g. {{HIV: 0.05}}"
-        )
-    found: dict[str, Fraction] = {}
-    faults: list[Fault] = []
-    for value, share in given.items():
-        if isinstance(value, bool) or not isinstance(value, (str, int)):
-            faults.append(("", f"{shown(value)} is not the text of a sensitive value; put the value in quotes"))
-            continue
-        name = str(value)
-        if name in found:
-            faults.append((name, "this value is named twice; keep one threshold"))
-        try:
-            found[name] = read_share(share)
-        except Faults as error:
-            faults += [(joined(name, inner), sentence) for inner, sentence in error.faults]
-    if faults:
-        raise Faults(*faults)
-    return found
-
-
-class PrivacyWanted(Part):
-    """How the thresholds f'_i of F'-privacy are stated; exactly one of three ways, with exceptions per value.
-
-    theta, offset : f'_i = min(1, theta f_i + offset); offset is 0 when not given
-    default       : the same threshold for every value
-    l             : l-diversity, f'_i = 1/l for every value
-    thresholds    : {sensitive value: f'_i}, which wins over theta and default
-    """
-
-    theta: NotNegative | None = None
-    offset: NotNegative | None = None
-    default: Share | None = None
-    l: Annotated[int, whole(at_least=2)] | None = None  # noqa: E741  (the field's name)
-    thresholds: Annotated[dict[str, Fraction], BeforeValidator(read_thresholds)] = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _one_way(self) -> PrivacyWanted:
-        stated = [name for name in ("theta", "default", "l") if getattr(self, name) is not None]
-        if len(stated) > 1:
-            raise fault(f"{' and '.join(stated)} contradict each other; keep one of them")
-        if self.offset is not None and self.theta is None:
-            raise fault(
-                "an offset means nothing without theta; add theta, or write default for one threshold for all values",
-                at="offset",
-            )
-        if self.l is not None and self.thresholds:
-            raise fault(
-                f"with thresholds per value this is not l-diversity; write default: 1/{self.l} instead of l: {self.l}",
-                at="l",
-            )
-        if not stated and not self.thresholds:
-            raise fault("nothing is promised; give theta (with offset), default, l, or thresholds per sensitive value")
-        return self
-
-
-BUCKETIZED = ("bucket_id", "count")
-"""Columns that the bucketized layout adds."""
-
-
-class Bucketize(Method):
-    """Generalized bucketization: buckets of mixed sizes under F'-privacy.
-
-    privacy            : what nobody may infer
-    solver             : "optimal" (anytime, within `time_limit`), "multi_size" or "two_size"
-    max_bucket_size    : M', no bucket holds more records
-    time_limit         : seconds for optimal (60 when not given) and, if given, for multi_size; two_size always runs to its end
-    fake_values        : s sensitive values per bucket that belong to nobody, against an adversary who knows some records
-    avoid_negative_associations : choose the fake values among those that the release itself does not rule out
-    """
-
-    name: ClassVar[str] = "bucketize"
-    reserved: ClassVar[tuple[str, ...]] = BUCKETIZED
-
-    privacy: PrivacyWanted = Field(description="what nobody may infer, e.g. {theta: 8, offset: 0.02}")
-    solver: Literal["optimal", "multi_size", "two_size"] = "optimal"
-    max_bucket_size: Annotated[int, whole(at_least=1)] = 50
-    time_limit: Seconds | None = None
-    fake_values: Annotated[int, whole(at_least=0)] = 0
-    avoid_negative_associations: Flag = False
-
-    @model_validator(mode="before")
-    @classmethod
-    def _default_time(cls, given: Any) -> Any:
-        if (
-            isinstance(given, Mapping)
-            and given.get("time_limit") is None
-            and given.get("solver", "optimal") == "optimal"
-        ):
-            return {**given, "time_limit": OPTIMAL_SECONDS}
-        return given
-
-    @model_validator(mode="after")
-    def _nothing_ignored(self) -> Bucketize:
-        if self.time_limit is not None and self.solver == "two_size":
-            raise fault(
-                "the solver two_size always runs to its end; leave the time limit out, or write solver: optimal",
-                at="time_limit",
-            )
-        if self.avoid_negative_associations and not self.fake_values:
-            raise fault(
-                "there are no fake values to choose; give fake_values too, or leave this out",
-                at="avoid_negative_associations",
-            )
-        return self
-
-
-class Anatomy(Method):
-    """Anatomy (the baseline): buckets of l or l + 1 records with distinct sensitive values."""
-
-    name: ClassVar[str] = "anatomy"
-    reserved: ClassVar[tuple[str, ...]] = BUCKETIZED
-
-    l: Annotated[int, whole(at_least=2)] = Field(  # noqa: E741
-        description="how many distinct sensitive values a bucket has at least, e.g. l: 10"
-    )
-
+from anonlib.spec.t_incognito import TIncognito
 
 METHODS: dict[str, type[Method]] = {
     method.name: method

@@ -9,11 +9,9 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from anonlib.exact import text
+from anonlib.spec.layouts import LayoutName
 from anonlib.spec.method import Method
 from anonlib.spec.part import Share, fault
-
-PERTURBED = ("subtable",)
-"""Columns that the perturbed layout adds."""
 
 
 class Perturb(Method):
@@ -27,8 +25,8 @@ class Perturb(Method):
     """
 
     name: ClassVar[str] = "perturb"
+    layout: ClassVar[LayoutName] = "perturbed"
     sensitive_columns: ClassVar[int] = 8
-    reserved: ClassVar[tuple[str, ...]] = PERTURBED
 
     rho2: Share = Field(description="the bound on what may be believed of a person, e.g. rho2: 1/6")
     rho1: Share | None = None

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 from anonlib.errors import SpecError
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.spec.keys import read_key_reference
+from anonlib.spec.layouts import RULES
 from anonlib.spec.method import Method
 from anonlib.spec.methods import read_method
 from anonlib.spec.part import Fault, Faults, Flag, Part, Text, did_you_mean, fault, listed, read_text, shown
@@ -295,6 +296,7 @@ class ReleaseSpec(Part):
     def _parts_agree(self) -> ReleaseSpec:
         faults: list[Fault] = []
         method, names = self.method, self.columns.sensitive_names
+        layout = RULES[method.layout]
         if len(names) > method.sensitive_columns:
             few = f"{method.name} protects {method.sensitive_columns} sensitive column, and {len(names)} are named ({', '.join(names)})"
             faults.append(("columns.sensitive", f"{few}; keep one, and withhold the others as identifiers"))
@@ -304,9 +306,9 @@ class ReleaseSpec(Part):
                 f"{name!r} is a column that the release adds itself; rename it in the input (a view will do)",
             )
             for role, name in self.columns.roles()
-            if role != "identifiers" and name.lower() in method.reserved
+            if role != "identifiers" and name.lower() in layout.reserved
         ]
-        if not method.publishes_other:
+        if not layout.publishes_other:
             faults += [
                 (
                     "columns.other",

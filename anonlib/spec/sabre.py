@@ -6,9 +6,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from anonlib.spec.baselines import GENERALIZED, PARTITION_SIZE, Closeness, PartitionSize
+from anonlib.spec.layouts import LayoutName
 from anonlib.spec.method import Method
 from anonlib.spec.part import Flag, fault, whole
+from anonlib.spec.sizes import PARTITION_SIZE, Closeness, PartitionSize
 
 Way = Literal["symmetric", "refined", "published"]
 
@@ -29,10 +30,9 @@ class Sabre(Method):
     """
 
     name: ClassVar[str] = "sabre"
+    layout: ClassVar[LayoutName] = "generalized"
     sensitive_columns: ClassVar[int] = 16
-    reserved: ClassVar[tuple[str, ...]] = GENERALIZED
     reads_hierarchy: ClassVar[bool] = True
-    publishes_other: ClassVar[bool] = False
 
     t: Closeness = Field(description="the earth mover's distance a class may have from the table, e.g. t: 0.35")
     k: Annotated[int, whole(at_least=1)] = 1

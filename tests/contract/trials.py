@@ -33,7 +33,7 @@ from anonlib.privacy import class_requirements as requirements
 from anonlib.privacy import f_privacy, rho_privacy, subtables, t_closeness
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.solvers.buckets import fake_values
-from anonlib.spec.methods import Bucketize
+from anonlib.spec.bucketize import Bucketize
 from anonlib.spec.perturb import Perturb
 from tests import paper
 

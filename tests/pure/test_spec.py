@@ -16,8 +16,8 @@ from pydantic import ValidationError
 
 from anonlib.errors import SpecError
 from anonlib.exact import text
-from anonlib.release.bucketized import RESERVED as LAYOUT_COLUMNS
-from anonlib.spec import Anatomy, Bucketize, load_spec, parse_spec, resolve_key
+from anonlib.spec import METHODS, Anatomy, Bucketize, Method, load_spec, parse_spec, resolve_key
+from anonlib.spec.layouts import RULES
 
 WHOLE = """
 input:    {path: data/census.parquet, format: parquet}
@@ -145,8 +145,9 @@ def test_what_is_public_has_neither_paths_nor_key_nor_identifiers(tmp_path: Path
     assert "'NO': '1/13'" in public
 
 
-def test_the_reserved_names_are_those_of_the_layout() -> None:
-    assert set(Bucketize.reserved) == set(Anatomy.reserved) == set(LAYOUT_COLUMNS)
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_every_method_has_a_layout_and_its_rules(method: type[Method]) -> None:
+    assert RULES[method.layout].reserved
 
 
 FAULTS = {

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from anonlib.errors import SpecError
-from anonlib.release.perturbed import RESERVED
 from anonlib.spec import parse_spec
 from anonlib.spec.perturb import Perturb
 
@@ -41,10 +40,6 @@ def test_numbers_stay_exact_and_defaults_are_filled_in() -> None:
 def test_the_public_parameters_build_the_same_method_again(partitioning: str) -> None:
     found = method(rho1="1/13", rho2="1/6", delta="0.01", partitioning=partitioning)
     assert method(**found.to_public_dict()) == found
-
-
-def test_the_reserved_names_are_those_of_the_layout() -> None:
-    assert Perturb.reserved == RESERVED
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import Thresholds
 from anonlib.solvers.buckets.sensitive_table import SensitiveTable
 from anonlib.solvers.buckets.transport import transport
-from anonlib.solvers.buckets.validity import check, one_size_valid, partition, two_size_partition, two_size_valid
+from anonlib.solvers.buckets.validity import check, partition, two_size_partition, two_size_valid
 from tests.oracles import bucket_settings as oracle
 
 SHARES = [Fraction(share) for share in ("1/7", "0.29", "1/4", "1/3", "2/5", "1/2", "3/5", "2/3", "1")]
@@ -44,8 +44,13 @@ def seen(counts, thresholds) -> SensitiveTable:
 @given(problems(most_sizes=1, most_buckets=4))
 def test_one_size_lemma_against_brute_force(problem):
     counts, thresholds, buckets = problem
-    lemma = one_size_valid(np.array(counts), thresholds.capacity(buckets[0]), buckets[0], len(buckets))
+    size, number = buckets[0], len(buckets)
+    lemma = sum(counts) == size * number and bool(
+        (np.array(counts) <= thresholds.capacity(size) * number).all()
+    )  # Lemma 2 (4)
     assert lemma == oracle.valid(counts, thresholds.fractions, buckets)
+    found = partition(seen(counts, thresholds), BucketSetting((size,), (number,)))
+    assert (found is not None) == lemma
 
 
 @settings(max_examples=500, deadline=None)

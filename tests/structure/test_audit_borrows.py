@@ -20,6 +20,7 @@ MAY = {
 FREE = (
     "anonlib.arrays",
     "anonlib.audit",
+    "anonlib.spec.layouts",
     "anonlib.engine",
     "anonlib.release",
     "anonlib.exact",

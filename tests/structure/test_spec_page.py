@@ -11,7 +11,7 @@ import pytest
 from pydantic.fields import FieldInfo
 
 from anonlib.spec import METHODS, ReleaseSpec
-from anonlib.spec.methods import Method
+from anonlib.spec.method import Method
 from anonlib.spec.part import Part
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "spec.md"

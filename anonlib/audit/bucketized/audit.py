@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from anonlib.audit import manifest as stated
-from anonlib.audit.bucketized import evidence
+from anonlib.audit.bucketized import evidence as examples
 from anonlib.audit.bucketized.facts import BucketizedFacts
 from anonlib.audit.bucketized.judge import Stated, closest_to_threshold, judge, shares_of
 from anonlib.audit.bucketized.original import compare
@@ -31,6 +31,7 @@ def audit(
     columns: Columns | None = None,
     *,
     staged: bool = False,
+    evidence: Mapping[str, DataFrame] | None = None,
 ) -> Verdict:
     """Whether the release keeps what its manifest promises.
 
@@ -41,9 +42,11 @@ def audit(
                `Verdict.tables` and `Verdict.achieved`), not missed
 
     Never raises on a bad release: it returns a verdict that failed. Evidence names buckets and values of the release.
-    Raises TypeError when staged tables are audited without `columns`.
+    Raises TypeError when staged tables are audited without `columns`, or with `evidence`, of which this layout has none.
     """
     check_told(columns, staged)
+    if evidence:
+        raise TypeError(f"evidence: a bucketized release leaves none, and {', '.join(evidence)} would not be looked at")
     facts = BucketizedFacts(described(tables))
     thresholds = stated.stated_thresholds(manifest.guarantee)
     first = judge(facts, manifest, columns, staged)
@@ -58,9 +61,9 @@ def audit(
     found = judge(facts, manifest, columns, staged).with_evidence(
         {
             "F'-privacy": lambda: _worst_bucket(tables[ST], release, facts),
-            "one row per bucket and value": lambda: evidence.value_in_two_rows(tables[ST], release.sensitive),
-            "rows of st": lambda: evidence.bad_row(tables[ST], release.sensitive, release.values, st.largest),
-            "buckets of qit and st": lambda: evidence.bucket_that_differs(tables[QIT], tables[ST], release.fake_values),
+            "one row per bucket and value": lambda: examples.value_in_two_rows(tables[ST], release.sensitive),
+            "rows of st": lambda: examples.bad_row(tables[ST], release.sensitive, release.values, st.largest),
+            "buckets of qit and st": lambda: examples.bucket_that_differs(tables[QIT], tables[ST], release.fake_values),
         }
     )
     return found if original is None else found.with_checks(compare(tables, manifest, original))
@@ -72,4 +75,4 @@ def _worst_bucket(st: DataFrame, release: Stated, facts: BucketizedFacts) -> str
     worst = closest_to_threshold(release, achieved)
     if worst is None:
         return None
-    return evidence.bucket_of(st, release.sensitive, release.values[worst], achieved[worst][1])
+    return examples.bucket_of(st, release.sensitive, release.values[worst], achieved[worst][1])

@@ -8,7 +8,7 @@ from anonlib.audit.bucketized.facts import Entry
 from anonlib.engine.relational import DataFrame, aggregate, rows, select
 from anonlib.engine.small_table import small_table
 from anonlib.engine.statistics import value_text
-from anonlib.release.bucketized import BUCKET_ID, COUNT
+from anonlib.spec.layouts import BUCKET_ID, COUNT
 from anonlib.sql import literal, quoted
 
 _TOTAL = f"sum(CAST({quoted(COUNT)} AS DECIMAL(38, 0)))"

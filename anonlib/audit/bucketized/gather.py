@@ -16,7 +16,7 @@ from anonlib.audit.bucketized.facts import Pieces
 from anonlib.engine.checksum import pieces, sum_columns
 from anonlib.engine.relational import DataFrame, aggregate, rows, select
 from anonlib.engine.small_table import small_table
-from anonlib.release.bucketized import BUCKET_ID
+from anonlib.spec.layouts import BUCKET_ID
 
 MOST_KINDS = 256
 MOST_SETS = 20_000

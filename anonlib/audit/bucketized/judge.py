@@ -19,8 +19,9 @@ from anonlib.audit.fields import nothing_else
 from anonlib.audit.form import Described, column_faults, columns_check, contents, no_row_numbers
 from anonlib.audit.verdict import Check, Verdict
 from anonlib.exact import text
-from anonlib.release.bucketized import BUCKET_ID, COUNT, QIT, ST
+from anonlib.release.bucketized import QIT, ST
 from anonlib.release.manifest import Manifest
+from anonlib.spec.layouts import BUCKET_ID, COUNT
 from anonlib.spec.release import Columns
 
 

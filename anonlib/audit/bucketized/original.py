@@ -19,8 +19,9 @@ from anonlib.audit.original import (
 from anonlib.audit.published import fresh_salt
 from anonlib.audit.verdict import Check
 from anonlib.engine.relational import DataFrame, aggregate, one_row, select
-from anonlib.release.bucketized import BUCKET_ID, COUNT, QIT, ST
+from anonlib.release.bucketized import QIT, ST
 from anonlib.release.manifest import Manifest
+from anonlib.spec.layouts import BUCKET_ID, COUNT
 from anonlib.sql import quoted
 
 

@@ -25,8 +25,8 @@ from anonlib.engine.run_kernel import partial_sums
 from anonlib.engine.statistics import value_text
 from anonlib.queries.boxes import BoxReader, Intervals, Sets, column
 from anonlib.release import generalized
-from anonlib.release.generalized import EC_ID
 from anonlib.release.manifest import Manifest, QuasiIdentifierPart
+from anonlib.spec.layouts import EC_ID
 from anonlib.sql import quoted
 
 

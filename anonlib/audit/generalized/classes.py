@@ -25,7 +25,7 @@ from anonlib.engine.run_kernel import merged
 from anonlib.engine.small_table import small_table
 from anonlib.engine.statistics import value_text
 from anonlib.queries.boxes import column
-from anonlib.release.generalized import EC_ID
+from anonlib.spec.layouts import EC_ID
 
 MAX_SIZES = 200_000
 """Different class sizes that may reach the driver; n records have at most about sqrt(2 n)."""

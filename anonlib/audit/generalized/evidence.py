@@ -63,7 +63,7 @@ def scan_graph(matches: DataFrame, attributes: int) -> GraphFacts:
     def facts(group: pd.DataFrame) -> pd.DataFrame:
         return _facts(group, attributes)
 
-    told = matches.groupBy("partition").applyInPandas(facts, _SCHEMA)  # type: ignore[arg-type]
+    told = matches.groupBy("partition").applyInPandas(facts, _SCHEMA)
     best = {"n": "sum(n)", "best": "max(struct(worst, top, bottom, partition))"}
     limit = 10_000_000
     of: dict[str, dict[int, dict[str, Any]]] = {}
@@ -229,7 +229,7 @@ def boxes_of_matches(microdata: DataFrame, matches: DataFrame, manifest: Manifes
     def boxes(group: pd.DataFrame) -> pd.DataFrame:
         return _boxes(group, numeric)
 
-    made = matches.groupBy("partition").applyInPandas(boxes, box_schema(quasi_identifiers))  # type: ignore[arg-type]
+    made = matches.groupBy("partition").applyInPandas(boxes, box_schema(quasi_identifiers))
     part = manifest.guarantee
     values = {part.sensitive: ([v.value for v in part.values], part.sensitive_type)}
     salt = fresh_salt()

@@ -30,8 +30,8 @@ from anonlib.engine.run_kernel import partial_sums
 from anonlib.queries.box_members import MemberCounts, sides
 from anonlib.queries.boxes import Attribute, BoxReader, Intervals
 from anonlib.release import generalized
-from anonlib.release.generalized import EC_ID
 from anonlib.release.manifest import GuaranteePart, Manifest
+from anonlib.spec.layouts import EC_ID
 from anonlib.sql import quoted
 
 PAIRS = 4_000_000_000

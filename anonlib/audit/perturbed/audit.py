@@ -31,6 +31,7 @@ def audit(
     columns: Columns | None = None,
     *,
     staged: bool = False,
+    evidence: Mapping[str, DataFrame] | None = None,
 ) -> Verdict:
     """Whether the release keeps what its manifest promises.
 
@@ -40,9 +41,11 @@ def audit(
     staged   : the manifest is still to be completed: an empty checksum or an unset `achieved` is measured, not missed
 
     Never raises on a bad release: it returns a verdict that failed. Evidence names sub-tables and values of the release.
-    Raises TypeError when staged tables are audited without `columns`.
+    Raises TypeError when staged tables are audited without `columns`, or with `evidence`, of which this layout has none.
     """
     check_told(columns, staged)
+    if evidence:
+        raise TypeError(f"evidence: a perturbed release leaves none, and {', '.join(evidence)} would not be looked at")
     facts = PerturbedFacts(described(tables))
     first = judge(facts, manifest, columns, staged)
     if not all(check.passed for check in first.checks if check.name in NEEDED):

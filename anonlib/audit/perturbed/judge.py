@@ -35,10 +35,10 @@ from anonlib.release.perturbed import (
     OPERATORS,
     RETENTION,
     SIZE,
-    SUBTABLE,
     operator_types,
     sensitive_columns,
 )
+from anonlib.spec.layouts import SUBTABLE
 from anonlib.spec.release import Columns
 
 

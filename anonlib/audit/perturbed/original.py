@@ -23,7 +23,8 @@ from anonlib.engine.compound import text_of
 from anonlib.engine.relational import DataFrame, aggregate, rows, with_columns
 from anonlib.engine.tables import types
 from anonlib.release.manifest import Manifest
-from anonlib.release.perturbed import MICRODATA, SUBTABLE, sensitive_columns
+from anonlib.release.perturbed import MICRODATA, sensitive_columns
+from anonlib.spec.layouts import SUBTABLE
 
 
 def compare(

@@ -25,9 +25,9 @@ from anonlib.release.perturbed import (
     OPERATORS,
     RETENTION,
     SIZE,
-    SUBTABLE,
     columns_of_value,
 )
+from anonlib.spec.layouts import SUBTABLE
 from anonlib.sql import quoted
 
 MAX_ENTRIES = 5_000_000

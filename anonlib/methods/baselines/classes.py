@@ -31,9 +31,10 @@ from anonlib.methods.baselines.promises import Promise, guarantee, words
 from anonlib.methods.recipe import Draft, Explanation, Grid, Say, Stage
 from anonlib.privacy.class_requirements import Requirement
 from anonlib.release import generalized
-from anonlib.release.generalized import EC_ID, MICRODATA
+from anonlib.release.generalized import MICRODATA
 from anonlib.release.manifest import RowsPart, SolverPart
 from anonlib.solvers.classes.kd_cut import kd_tree
+from anonlib.spec.layouts import EC_ID
 
 Classes = Callable[[list[Codes], Int64Array, int], Int64Array]
 """(code columns, sensitive codes, partition) -> the class of each record, numbered without a hole; pickled."""

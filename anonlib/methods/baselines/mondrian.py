@@ -27,7 +27,7 @@ from anonlib.methods.baselines.promises import Asked, Promise, promise
 from anonlib.methods.recipe import Draft, Explanation, Say, Stage
 from anonlib.privacy.class_requirements import Requirement
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.spec.baselines import Mondrian
+from anonlib.spec.mondrian import Mondrian
 
 PURPOSE = "mondrian: order of the records of a partition"
 

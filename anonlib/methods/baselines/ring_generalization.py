@@ -26,6 +26,7 @@ from anonlib import words
 from anonlib.arrays import Codes, Int64Array
 from anonlib.domains import Domain
 from anonlib.engine import cut_by_quasi_identifiers as cut
+from anonlib.engine.arrange import files
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.quasi_identifiers import box_columns, box_schema, decode, mixed
 from anonlib.engine.ranks import CHANGED
@@ -46,7 +47,7 @@ from anonlib.privacy.counts import SensitiveCounts
 from anonlib.release import generalized
 from anonlib.release.generalized import MATCHES, MICRODATA
 from anonlib.release.manifest import GuaranteePart, ValuePart
-from anonlib.spec.baselines import RingGeneralization
+from anonlib.spec.ring_generalization import RingGeneralization
 
 PURPOSE = "nh: order of the records of a partition"
 DRAW = "nh: which matching of each ring"
@@ -79,7 +80,7 @@ def nh(table: Microdata, wanted: RingGeneralization, key: bytes, stage: Stage, s
     kind = types(table.frame)[table.sensitive]
     say("writing the records")
     decoded = decode(boxed, coded.quasi_identifiers, {table.sensitive: (counts.values, kind)})
-    published = stage(MICRODATA, mixed(decoded, classes.files(counts.n)))
+    published = stage(MICRODATA, mixed(decoded, files(counts.n)))
     same = {name: name for name in ("partition", "record", *codes, "matches", "assigned")}
     return Draft(
         layout="generalized",

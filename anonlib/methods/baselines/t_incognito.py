@@ -30,9 +30,9 @@ from anonlib.methods.baselines import classes
 from anonlib.methods.baselines.promises import Asked, Promise, promise
 from anonlib.methods.recipe import Draft, Explanation, Say, Stage
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.release.generalized import EC_ID
 from anonlib.solvers.classes.full_domain_lattice import ClassFinder, Combinations, search
-from anonlib.spec.baselines import TIncognito
+from anonlib.spec.layouts import EC_ID
+from anonlib.spec.t_incognito import TIncognito
 
 CELLS = 2_000_000
 """Combinations of quasi-identifiers and sensitive values that the driver takes: about 200 MB with seven attributes."""

@@ -75,12 +75,6 @@ class SensitiveTable:
         """The same values with other counts: the records of one size class."""
         return SensitiveTable(counts, self.first_size, self.classes, self.class_of)
 
-    def with_sizes_up_to(self, size: int) -> SensitiveTable:
-        """The same table with sizes M .. size only."""
-        return SensitiveTable(
-            self.counts, self.first_size, self.classes[:, : max(0, size - self.first_size + 1)], self.class_of
-        )
-
     def merged(self) -> MergedValues:
         """Values with equal counts and equal capacities as one group each; values without records are left out."""
         present = np.flatnonzero(self.counts)

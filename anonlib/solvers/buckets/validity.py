@@ -1,4 +1,4 @@
-"""Is a bucket setting valid, and which records go where? One size, two sizes, any number of sizes.
+"""Is a bucket setting valid, and which records go where? Two sizes, or any number of them.
 
 Source: generalized bucketization, section 4 (Lemma 2, Definition 5, Theorem 1, Algorithm 1); for three sizes and more, a
 maximum flow (Theorem 1 does not extend: Example 5 of the earlier paper). All in exact integers.
@@ -14,11 +14,6 @@ from anonlib.arrays import Int64Array
 from anonlib.privacy.buckets import BucketSetting
 from anonlib.solvers.buckets.sensitive_table import MergedValues, SensitiveTable
 from anonlib.solvers.buckets.transport import Transport, transport
-
-
-def one_size_valid(counts: Int64Array, capacity: Int64Array, size: int, number: int) -> bool:
-    """Lemma 2 (4): n = S b and o_i <= floor(f'_i S) b for all i."""
-    return int(counts.sum()) == size * number and bool((counts <= capacity * number).all())
 
 
 def two_size_valid(

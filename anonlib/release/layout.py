@@ -1,0 +1,53 @@
+"""The layouts of a release: which tables it has, and how counts and distributions are read from them. A new layout is one row here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from anonlib.engine.relational import DataFrame
+from anonlib.queries.bucketized import CountEstimate
+from anonlib.queries.reconstruction import ReconstructedCount
+from anonlib.release import bucketized, bucketized_count, generalized, generalized_count, perturbed, perturbed_count
+from anonlib.release.manifest import Manifest
+from anonlib.spec.layouts import LayoutName
+
+Estimate = CountEstimate | ReconstructedCount
+
+
+class Count(Protocol):
+    """How many records meet a predicate, estimated from the published tables. Raises SpecError for a predicate it cannot read."""
+
+    def __call__(self, tables: Mapping[str, DataFrame], manifest: Manifest, predicate: str) -> Estimate: ...
+
+
+class Distribution(Protocol):
+    """How many records of each group have each sensitive value, estimated from the published tables; not computed yet."""
+
+    def __call__(
+        self, tables: Mapping[str, DataFrame], manifest: Manifest, by: Sequence[str], where: str | None
+    ) -> DataFrame: ...
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a release of one layout offers its readers.
+
+    tables       : the published tables, that of the records first
+    count        : how a predicate is counted
+    distribution : how sensitive values are spread by groups, or None where only single counts are offered
+    """
+
+    tables: tuple[str, ...]
+    count: Count
+    distribution: Distribution | None = None
+
+
+LAYOUTS: dict[LayoutName, Layout] = {
+    "bucketized": Layout((bucketized.QIT, bucketized.ST), bucketized_count.count),
+    "perturbed": Layout(
+        (perturbed.MICRODATA, perturbed.OPERATORS), perturbed_count.count, perturbed_count.distribution
+    ),
+    "generalized": Layout((generalized.MICRODATA,), generalized_count.count),
+}

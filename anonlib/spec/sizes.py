@@ -1,0 +1,40 @@
+"""Numbers that several methods take: sizes of partitions and classes, distances."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from anonlib.spec.part import fault, read_exact, shown, whole
+
+PARTITION_SIZE = 100_000
+"""Records that one task works on in one piece, when nothing else is said."""
+
+_whole = whole(at_least=1)
+
+
+def read_partition_size(given: Any) -> int | str:
+    """A number of records, or "all" for a table in one piece."""
+    if given == "all":
+        return "all"
+    try:
+        size: int = _whole.func(given)  # type: ignore[call-arg]
+    except ValueError:
+        raise fault(f"{shown(given)} is no number of records; write e.g. {PARTITION_SIZE}, or all") from None
+    return size
+
+
+def read_closeness(given: Any) -> Fraction:
+    """t: an earth mover's distance above 0 and below 1."""
+    t = read_exact(given)
+    if not 0 < t < 1:
+        raise fault(f"{shown(given)} is no distance to keep; write a number above 0 and below 1, e.g. 0.35")
+    return t
+
+
+PartitionSize = Annotated[int | str, BeforeValidator(read_partition_size)]
+Closeness = Annotated[Fraction, BeforeValidator(read_closeness)]
+Many = Annotated[int, whole(at_least=2)]
+AtLeastOne = Annotated[int, whole(at_least=1)]
