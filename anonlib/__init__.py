@@ -14,20 +14,33 @@ Public names resolve on first use, so that pure code imports without Spark.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what editors and type checkers see
+    from anonlib.api.anatomy import anatomy as anatomy
+    from anonlib.api.bucketize import bucketize as bucketize
+    from anonlib.api.burel import burel as burel
+    from anonlib.api.heterogeneous import heterogeneous as heterogeneous
+    from anonlib.api.mondrian import mondrian as mondrian
+    from anonlib.api.nh import nh as nh
+    from anonlib.api.perturb import perturb as perturb
+    from anonlib.api.sabre import sabre as sabre
+    from anonlib.api.t_incognito import t_incognito as t_incognito
+    from anonlib.api.verbs import audit_release as audit_release
+    from anonlib.api.verbs import evaluate as evaluate
+    from anonlib.api.verbs import explain as explain
+    from anonlib.api.verbs import open_release as open_release
+    from anonlib.api.verbs import run as run
+    from anonlib.errors import AnonlibError as AnonlibError
+    from anonlib.errors import AuditRefused as AuditRefused
+    from anonlib.errors import SpecError as SpecError
+    from anonlib.errors import Unsatisfiable as Unsatisfiable
+    from anonlib.privacy.f_privacy import FPrivacy as FPrivacy
+    from anonlib.release.opened import Release as Release
 
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "bucketize": "anonlib.api.bucketize",
-    "anatomy": "anonlib.api.bucketize",
-    "perturb": "anonlib.api.perturb",
-    "heterogeneous": "anonlib.api.heterogeneous",
-    "sabre": "anonlib.api.sabre",
-    "mondrian": "anonlib.api.baselines",
-    "nh": "anonlib.api.baselines",
-    "burel": "anonlib.api.baselines",
-    "t_incognito": "anonlib.api.baselines",
     "open_release": "anonlib.api.verbs",
     "run": "anonlib.api.verbs",
     "explain": "anonlib.api.verbs",
@@ -40,15 +53,22 @@ _PUBLIC = {
     "Unsatisfiable": "anonlib.errors",
     "AuditRefused": "anonlib.errors",
 }
+"""Where public names are; besides, every method of the spec has its verb: `anonlib.api.NAME:NAME`."""
 
-__all__ = ["__version__", *_PUBLIC]
+
+def _places() -> dict[str, str]:
+    methods = import_module("anonlib.spec.methods").METHODS
+    return {**_PUBLIC, **{name: f"anonlib.api.{name}" for name in methods}}
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'anonlib' has no attribute {name!r}; it has {', '.join(sorted(_PUBLIC))}")
-    return getattr(import_module(_PUBLIC[name]), name)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        place = _PUBLIC.get(name) or (None if name.startswith("_") else _places().get(name))
+        if place is None:
+            raise AttributeError(f"module 'anonlib' has no attribute {name!r}; it has {', '.join(sorted(_places()))}")
+        return getattr(import_module(place), name)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return ["__version__", *sorted(_places())]

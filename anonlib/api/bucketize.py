@@ -1,4 +1,4 @@
-"""Generalized bucketization and its baseline, from a notebook."""
+"""Generalized bucketization, from a notebook."""
 
 from __future__ import annotations
 
@@ -50,24 +50,6 @@ def bucketize(
         method["time_limit"] = time_limit
     columns = columns_given(quasi_identifiers, sensitive, identifiers, other)
     return publish(df, {"bucketize": method}, columns, missing, output, key, audit)
-
-
-def anatomy(
-    df: DataFrame,
-    *,
-    quasi_identifiers: Sequence[Column],
-    sensitive: Column,
-    l: int,  # noqa: E741  (the field's name)
-    identifiers: Sequence[str] = (),
-    other: Sequence[str] = (),
-    missing: Mapping[str, str] | None = None,
-    output: str | None = None,
-    key: str | None = None,
-    audit: str = "gate",
-) -> Release:
-    """Publish `df` by Anatomy, the baseline: buckets of l or l + 1 records with distinct sensitive values. Otherwise as `bucketize`."""
-    columns = columns_given(quasi_identifiers, sensitive, identifiers, other)
-    return publish(df, {"anatomy": {"l": l}}, columns, missing, output, key, audit)
 
 
 def _privacy(privacy: FPrivacy | Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Small domain randomization and its baseline, uniform perturbation, from a notebook."""
+"""Small domain randomization (and uniform perturbation, its baseline), from a notebook."""
 
 from __future__ import annotations
 
