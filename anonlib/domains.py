@@ -31,6 +31,10 @@ class NumericDomain:
         """The span of the domain; 1 when it has a single value, so that shares of it are 0."""
         return float(self.high - self.low) or 1.0
 
+    def share(self, codes: npt.ArrayLike) -> Float64Array:
+        """Where codes lie on the axis of the domain, from 0 (the smallest value) to 1 (the largest), elementwise."""
+        return (np.asarray(codes, dtype=np.float64) - self.low) / self.width
+
     def penalty(self, low: npt.ArrayLike, high: npt.ArrayLike) -> Float64Array:
         """(u - l) / (U - L), elementwise: NCP, and SABRE's information loss too."""
         return (np.asarray(high, dtype=np.float64) - np.asarray(low, dtype=np.float64)) / self.width
@@ -52,6 +56,10 @@ class CategoricalDomain:
     def size(self) -> int:
         """|A|."""
         return len(self.values)
+
+    def share(self, codes: npt.ArrayLike) -> Float64Array:
+        """Where codes lie on the axis of the domain, from 0 (the first leaf) to 1 (the last), elementwise."""
+        return np.asarray(codes, dtype=np.float64) / max(1, self.size - 1)
 
     def penalty(self, distinct: npt.ArrayLike) -> Float64Array:
         """(count - 1) / (|A| - 1) for sets of `distinct` values, elementwise; 0 when the domain has a single value."""

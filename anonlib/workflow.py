@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from typing import Any
@@ -22,8 +22,8 @@ from anonlib.engine.statistics import is_missing
 from anonlib.errors import AnonlibError, AuditRefused, SpecError
 from anonlib.evaluation.evaluation import Evaluation
 from anonlib.evaluation.registry import EVALUATORS
-from anonlib.methods.recipe import Draft, Explanation, Say
-from anonlib.methods.registry import EXPLANATIONS, RECIPES
+from anonlib.methods.recipe import Draft, Explanation, Run, Say, Stage
+from anonlib.methods.registry import RECIPES
 from anonlib.release import reuse, storage
 from anonlib.release.manifest import (
     AuditPart,
@@ -68,7 +68,8 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
             if warning := keys_on_disks(spark):
                 say(warning)
             table = _repeatable(table, spark, place, say)
-            draft = RECIPES[type(spec.method)](table, spec.method, key, _stager(spark, place, spec.output.format), say)
+            recipe = RECIPES[type(spec.method)]
+            draft = recipe.publish(table, spec.method, Run(key, _stager(spark, place, spec.output.format), say))
             tag = "" if spec.random.key is None else key_tag(key)
             found = _unreadable(spec, spark, frame, say)
             manifest = _audited(_manifest(spec, spark, draft, tag, found), draft, table, place, say)
@@ -93,7 +94,7 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
 def explain(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, say: Say = _silent) -> Explanation:
     """What `run` would choose, from statistics alone: no record moves, nothing is written."""
     with run_settings(spark), _misread_told(spec, spark, frame):
-        return EXPLANATIONS[type(spec.method)](_table(spec, spark, frame), spec.method, say)
+        return RECIPES[type(spec.method)].explain(_table(spec, spark, frame), spec.method, say)
 
 
 def audit(release: Release, original: DataFrame | None = None) -> Verdict:
@@ -183,8 +184,8 @@ def _repeatable(table: Microdata, spark: SparkSession, place: storage.Place, say
     return replace(table, frame=tables.read_back(spark, path, "parquet"))
 
 
-def _stager(spark: SparkSession, place: storage.Place, format: str) -> Callable[[str, Any], Any]:
-    def stage(name: str, frame: Any) -> Any:
+def _stager(spark: SparkSession, place: storage.Place, format: str) -> Stage:
+    def stage(name: str, frame: DataFrame) -> DataFrame:
         path = storage.spark_path(place.table(name))
         tables.write(frame, path, format, f"writing {name}")
         return tables.read_back(spark, path, format)

@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 
 from anonlib.arrays import Codes, Int64Array
 from anonlib.domains import CategoricalDomain, Domain, NumericDomain, generalized_certainty_penalty, penalty_of_runs
-from anonlib.engine.cut_by_quasi_identifiers import numbered
+from anonlib.engine.codes import numbered
 from anonlib.hierarchy import read_hierarchy
 from anonlib.kernels.classes.mondrian import mondrian
 from anonlib.kernels.hilbert import hilbert_positions
@@ -199,8 +199,11 @@ def by_beta(table: Table) -> Iterator[str]:
             line += f"  {gcp(table, classes):.4f} {seconds:6.2f} s   "
         for refine in (False, True):
             buckets = value_buckets(table.counts, enhanced, ROOM if refine else Fraction(1))
+            nodes = np.zeros(table.n, dtype=np.int64)
             filling = Filling(tuple(table.domains), table.m, buckets, enhanced, refine, KEY)
-            classes, seconds = timed(lambda filling=filling: filling(table.columns, table.sensitive, 0))
+            classes, seconds = timed(
+                lambda filling=filling, nodes=nodes: filling(table.columns, [table.sensitive], nodes, 0)
+            )
             assert enhanced.holds(held(table, classes)).all()
             line += f"  {buckets.q:3}  {gcp(table, classes):.4f} {seconds:6.2f} s  "
         yield line

@@ -141,8 +141,9 @@ def by_beta(table: Table, given: argparse.Namespace, curves: Points) -> Iterator
         losses = {"Mondrian": gcp(table, cut(table, basic))}
         for name, refine in (("BuReL", False), ("BuReL refined", True)):
             buckets = value_buckets(table.counts, enhanced, ROOM if refine else Fraction(1))
+            nodes = np.zeros(table.n, dtype=np.int64)
             filling = Filling(tuple(table.domains), table.m, buckets, enhanced, refine, KEY)
-            classes, _ = timed(lambda filling=filling: filling(table.columns, table.sensitive, 0))
+            classes, _ = timed(lambda filling=filling, nodes=nodes: filling(table.columns, [table.sensitive], nodes, 0))
             assert enhanced.holds(held(table, classes)).all()
             losses[name] = gcp(table, classes)
         for name, loss in losses.items():

@@ -32,8 +32,8 @@ from typing import Any
 import pandas as pd
 
 import anonlib
-from anonlib.engine.quasi_identifiers import encode
-from anonlib.engine.run_kernel import partial_sums
+from anonlib.engine.batches import partial_sums
+from anonlib.engine.codes import encode
 from anonlib.engine.session import session
 from anonlib.evaluation import generalized
 from anonlib.evaluation.attacks_naive_bayes import Guesses, NaiveBayes, attacks_of

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anonlib import workflow
-from anonlib.engine import arrange
+from anonlib.engine import order
 from anonlib.engine.session import session
 from anonlib.spec.load import parse_spec
 
@@ -81,7 +81,7 @@ def right(spark, scratch: Path, table: Path, truth: dict[int, str], kept: bool) 
     """(right guesses in the mean, guesses) against rows dealt by bucket, or `kept` in the files they came from."""
     output = scratch / ("kept" if kept else "dealt")
     if kept:
-        with mock.patch(ARRANGED, lambda frame, by, _: frame.sortWithinPartitions(by)):
+        with mock.patch(ARRANGED, lambda frame, number, by, narrow: frame.sortWithinPartitions(by)):
             publish(spark, table, output)
     else:
         publish(spark, table, output)
@@ -97,7 +97,7 @@ def main() -> None:
     parser.add_argument("--values", type=int, nargs="+", default=[1, 5], help="over how many planted diagnoses")
     parser.add_argument("--releases", type=int, default=2, help="tables, each with a key of its own, per setting")
     args = parser.parse_args()
-    arrange.FILE_ROWS = args.records // HOSPITALS
+    order.FILE_ROWS = args.records // HOSPITALS
     spark = session(
         master="local[2]",
         settings={"spark.sql.files.openCostInBytes": str(1 << 30), "spark.sql.shuffle.partitions": "4"},

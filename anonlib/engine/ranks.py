@@ -20,7 +20,7 @@ from anonlib.arrays import Int64Array, IntegerArray
 from anonlib.engine.failures import TaskRefusal
 from anonlib.engine.statistics import SensitiveStatistics
 
-Kernel = Callable[[IntegerArray, Int64Array], Int64Array]
+RankKernel = Callable[[IntegerArray, Int64Array], Int64Array]
 """(value codes (N,), ranks within value (N,) int64) -> (N,) int64."""
 
 FIRST_ROW = (
@@ -28,7 +28,7 @@ FIRST_ROW = (
 )
 
 
-def with_kernel(frame: DataFrame, statistics: SensitiveStatistics, kernel: Kernel, name: str) -> DataFrame:
+def with_kernel(frame: DataFrame, statistics: SensitiveStatistics, kernel: RankKernel, name: str) -> DataFrame:
     """`frame` and a long column `name`: what `kernel` says for each record's (value code, rank within value).
 
     `frame` must be the very DataFrame that pass 1 counted, narrowed at most by the same filter. A task raises TaskRefusal when its
@@ -75,7 +75,7 @@ def _partition() -> int:
     return task.partitionId()
 
 
-def _ranker(hashes: Int64Array, by_partition: dict[int, Int64Array], kernel: Kernel) -> Callable[..., Any]:
+def _ranker(hashes: Int64Array, by_partition: dict[int, Int64Array], kernel: RankKernel) -> Callable[..., Any]:
     def ranks(batches: Iterator[pd.Series]) -> Iterator[pd.Series]:
         partition = _partition()
         counter = PartitionRanks(hashes, partition, by_partition.get(partition))
@@ -86,7 +86,7 @@ def _ranker(hashes: Int64Array, by_partition: dict[int, Int64Array], kernel: Ker
     return ranks
 
 
-def _carried_ranker(hashes: Int64Array, kernel: Kernel) -> Callable[..., Any]:
+def _carried_ranker(hashes: Int64Array, kernel: RankKernel) -> Callable[..., Any]:
     def ranks(batches: Iterator[tuple[pd.Series, pd.Series]]) -> Iterator[pd.Series]:
         counter = None
         for hashed, packed in batches:

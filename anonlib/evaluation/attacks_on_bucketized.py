@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from anonlib.engine.batches import merged, partial_sums
 from anonlib.engine.relational import DataFrame, aggregate, rows, select
-from anonlib.engine.run_kernel import merged, partial_sums
-from anonlib.engine.small_table import small_table
 from anonlib.engine.statistics import value_text
 from anonlib.engine.tables import types
+from anonlib.engine.values import small_table
 from anonlib.evaluation.attacks import Attack, Corruption
 from anonlib.evaluation.attacks_bounds import Bounds, thresholds
 from anonlib.evaluation.attacks_decisions import minimality_words

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonlib.arrays import Float64Array
+from anonlib.engine.batches import partial_sums
 from anonlib.engine.relational import DataFrame, aggregate, rows, select, with_columns
-from anonlib.engine.run_kernel import partial_sums
 from anonlib.evaluation.attacks import Attack, Listed
 from anonlib.evaluation.attacks_around import Around, Persons
 from anonlib.evaluation.attacks_bounds import Bounds, of_classes

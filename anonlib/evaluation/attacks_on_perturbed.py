@@ -11,8 +11,8 @@ import numpy as np
 from anonlib.arrays import Int64Array
 from anonlib.engine.compound import text_of
 from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select, with_columns
-from anonlib.engine.small_table import small_table
 from anonlib.engine.tables import types
+from anonlib.engine.values import small_table
 from anonlib.evaluation.attacks_corruption import corrupted
 from anonlib.evaluation.attacks_decisions import minimality_words
 from anonlib.evaluation.attacks_join import by_looks, joined

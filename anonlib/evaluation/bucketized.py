@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from anonlib.arrays import Float64Array
+from anonlib.engine.batches import partial_sums
 from anonlib.engine.relational import DataFrame, aggregate, one_row, select
-from anonlib.engine.run_kernel import partial_sums
 from anonlib.errors import SpecError
 from anonlib.evaluation import attacks_on_bucketized
 from anonlib.evaluation.evaluation import Evaluation, RelativeErrors

@@ -16,10 +16,11 @@ import numpy as np
 
 from anonlib.arrays import Float64Array
 from anonlib.domains import CategoricalDomain, NumericDomain
-from anonlib.engine.quasi_identifiers import QuasiIdentifiers, encode
+from anonlib.engine.batches import merged, partial_sums
+from anonlib.engine.codes import encode
+from anonlib.engine.domains import QuasiIdentifiers
 from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select, with_columns
-from anonlib.engine.run_kernel import merged, partial_sums
-from anonlib.engine.small_table import small_table
+from anonlib.engine.values import small_table
 from anonlib.errors import SpecError
 from anonlib.evaluation import attacks_on_generalized as on_boxes
 from anonlib.evaluation.attacks_decisions import minimality_words

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from anonlib.arrays import Float64Array
+from anonlib.engine.batches import partial_sums
 from anonlib.engine.compound import text_of
 from anonlib.engine.relational import DataFrame, aggregate, rows, select
-from anonlib.engine.run_kernel import partial_sums
 from anonlib.engine.statistics import value_text
 from anonlib.engine.tables import types
 from anonlib.errors import SpecError

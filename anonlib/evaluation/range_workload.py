@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from anonlib.domains import CategoricalDomain
-from anonlib.engine.quasi_identifiers import QuasiIdentifier, QuasiIdentifiers
+from anonlib.engine.domains import QuasiIdentifier, QuasiIdentifiers
 from anonlib.errors import SpecError
 from anonlib.evaluation.workloads import in_width
 from anonlib.queries.box_batch import RangeQueries

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anonlib.arrays import Codes, Int64Array
-from anonlib.domains import Domain, NumericDomain
+from anonlib.domains import Domain
 
 INDEX_BITS = 62
 MOST_BITS = 31
@@ -34,11 +34,7 @@ def normalised(columns: Sequence[Codes], domains: Sequence[Domain], bits: int) -
     top = (1 << bits) - 1
     cells = np.empty((len(columns), len(columns[0])), dtype=np.int64)
     for i, (column, domain) in enumerate(zip(columns, domains, strict=True)):
-        if isinstance(domain, NumericDomain):
-            share = (np.asarray(column, dtype=np.float64) - domain.low) / domain.width
-        else:
-            share = np.asarray(column, dtype=np.float64) / max(1, domain.size - 1)
-        cells[i] = np.clip(np.rint(share * top), 0, top)
+        cells[i] = np.clip(np.rint(domain.share(column) * top), 0, top)
     return cells
 
 

@@ -22,12 +22,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from anonlib.arrays import Int64Array
 from anonlib.engine import fakes, generate, ranks
-from anonlib.engine.arrange import arranged, files
 from anonlib.engine.microdata import Microdata
+from anonlib.engine.order import arranged, files
+from anonlib.engine.relational import DataFrame
 from anonlib.engine.statistics import SensitiveStatistics, sensitive_statistics
 from anonlib.engine.tables import project, types
 from anonlib.errors import Unsatisfiable
@@ -35,7 +35,7 @@ from anonlib.exact import text
 from anonlib.kernels.ranked.fake_deal import FakeDeal
 from anonlib.kernels.ranked.fake_values import FakeValues
 from anonlib.kernels.ranked.round_robin import Deal, RoundRobin, composition
-from anonlib.methods.recipe import Draft, Explanation, Grid, Say, Stage
+from anonlib.methods.recipe import Draft, Explanation, Grid, Run, Say
 from anonlib.privacy.buckets import BucketSolution
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy, Thresholds, guarantee_words
@@ -66,15 +66,15 @@ def choose_buckets(counts: SensitiveCounts, wanted: Bucketize) -> tuple[Threshol
     return thresholds, solution
 
 
-def bucketize(table: Microdata, wanted: Bucketize, key: bytes, stage: Stage, say: Say) -> Draft:
-    """Publish `table` under F'-privacy. Tables are staged through `stage`; nothing is visible yet."""
-    say("counting the sensitive values (first pass)")
+def bucketize(table: Microdata, wanted: Bucketize, run: Run) -> Draft:
+    """Publish `table` under F'-privacy."""
+    run.say("counting the sensitive values (first pass)")
     statistics = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse)
-    say(f"choosing buckets for {statistics.counts.n:,} records and {statistics.counts.m:,} sensitive values")
+    run.say(f"choosing buckets for {statistics.counts.n:,} records and {statistics.counts.m:,} sensitive values")
     thresholds, solution = choose_buckets(statistics.counts, wanted)
-    say(f"solver {solution.solver}: {solution.setting}; loss {solution.loss:,}, gap {solution.gap:.2%}")
+    run.say(f"solver {solution.solver}: {solution.setting}; loss {solution.loss:,}, gap {solution.gap:.2%}")
     return publish_buckets(
-        table, statistics, thresholds, solution, wanted.fake_values, wanted.avoid_negative_associations, key, stage, say
+        table, statistics, thresholds, solution, wanted.fake_values, wanted.avoid_negative_associations, run
     )
 
 
@@ -85,25 +85,22 @@ def publish_buckets(
     solution: BucketSolution,
     fake_values: int,
     avoid_negative_associations: bool,
-    key: bytes,
-    stage: Stage,
-    say: Say,
+    run: Run,
 ) -> Draft:
     """The second half, which Anatomy shares: deal the records into the chosen buckets and stage both tables."""
     deal = Deal.of(solution.setting, solution.partition)
-    say("assigning records to buckets (second pass)")
+    run.say("assigning records to buckets (second pass)")
     plan = None
     if fake_values and not avoid_negative_associations:
-        plan = fake_solver.plan(statistics.counts.counts, list(composition(deal)), fake_values, key)
-    kernel = by_plan(plan, statistics.counts, key) if plan else RoundRobin(deal, key)
+        plan = fake_solver.plan(statistics.counts.counts, list(composition(deal)), fake_values, run.key)
+    kernel = by_plan(plan, statistics.counts, run.key) if plan else RoundRobin(deal, run.key)
     dealt = ranks.with_kernel(table.published, statistics, kernel, BUCKET_ID)
     published = [*table.quasi_identifiers, *table.other, BUCKET_ID]
-    qit = stage(
-        QIT, arranged(project(dealt, published), BUCKET_ID, files(statistics.counts.n))
-    )  # qit: qi..., other..., bucket_id
-    say("writing the sensitive values of each bucket")
+    # qit: qi..., other..., bucket_id
+    qit = run.stage(QIT, arranged(project(dealt, published), files(statistics.counts.n), by=BUCKET_ID, narrow=True))
+    run.say("writing the sensitive values of each bucket")
     avoided = fake_values if avoid_negative_associations else 0
-    st = stage(ST, _sensitive_table(table, qit, statistics, deal, plan, avoided, key))
+    st = run.stage(ST, _sensitive_table(table, qit, statistics, deal, plan, avoided, run.key))
     roles = {
         QIT: {
             **dict.fromkeys(table.quasi_identifiers, "quasi_identifier"),
@@ -212,18 +209,18 @@ def by_plan(plan: FakePlan, counts: SensitiveCounts, key: bytes) -> FakeDeal:
 
 def _sensitive_table(
     table: Microdata,
-    qit: Any,
+    qit: DataFrame,
     statistics: SensitiveStatistics,
     deal: Deal,
     plan: FakePlan | None,
     avoided: int,
     key: bytes,
-) -> Any:
+) -> DataFrame:
     """st: bucket_id, sa, count. By the `plan` of fakes; without one by the `deal`, with `avoided` fakes that no association rules out."""
     names, counts = (BUCKET_ID, table.sensitive, COUNT), statistics.counts
     spark, spark_type = table.frame.sparkSession, types(table.frame)[table.sensitive]
 
-    def real(as_type: str) -> Any:
+    def real(as_type: str) -> DataFrame:
         held = ((s.start, s.stop, [counts.values[c] for c in s.codes], s.counts) for s in composition(deal))
         return generate.repeated_rows(spark, held, names, as_type)
 

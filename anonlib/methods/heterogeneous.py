@@ -29,13 +29,11 @@ import numpy as np
 from anonlib import words as templates
 from anonlib.arrays import Codes, Int32Array, Int64Array, ObjectArray
 from anonlib.domains import Domain
-from anonlib.engine import curve_partitions, curve_ranks
-from anonlib.engine import cut_by_quasi_identifiers as cut
-from anonlib.engine.arrange import files
+from anonlib.engine import curve_ranks
 from anonlib.engine.microdata import Microdata
-from anonlib.engine.quasi_identifiers import box_columns, box_schema, decode, mixed
+from anonlib.engine.partitions import in_one_piece, partition_counts, renumbered
 from anonlib.engine.ranks import CHANGED
-from anonlib.engine.relational import aggregate, one_row, select, with_columns
+from anonlib.engine.relational import DataFrame, aggregate, one_row
 from anonlib.engine.statistics import SensitiveStatistics
 from anonlib.engine.tables import types
 from anonlib.errors import AnonlibError, SpecError, Unsatisfiable
@@ -48,14 +46,13 @@ from anonlib.kernels.matching.matching_deal import deal, into_pools
 from anonlib.kernels.matching.matching_graph import matching_graph
 from anonlib.kernels.matching.rainbow_colouring import rainbow_matching
 from anonlib.keyed import Stream
-from anonlib.methods.baselines import classes
-from anonlib.methods.recipe import Draft, Say, Stage
+from anonlib.methods import boxed
+from anonlib.methods.boxed import Coded
+from anonlib.methods.recipe import Draft, Run
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.match_buckets import MatchBuckets
-from anonlib.release import generalized
-from anonlib.release.generalized import MATCHES, MICRODATA
 from anonlib.release.manifest import GuaranteePart, RowsPart, SolverPart, ValuePart
 from anonlib.solvers.matching.match_partitions import MAX_BUCKET, Bucketing, GoodPool, merged_runs
 from anonlib.spec.heterogeneous import Heterogeneous
@@ -77,11 +74,11 @@ def bucketing(counts: SensitiveCounts, wanted: Heterogeneous) -> Bucketing:
 
 def whole_table(column: str, counts: SensitiveCounts, promised: Bucketing) -> list[MatchBuckets]:
     """The pools of the whole table, largest first. Raises Unsatisfiable, with the most that can be asked, when there are none."""
-    found = promised.of_whole(counts.counts)
-    if found is None:  # beta-likeness always has buckets of one record
+    pools = promised.of_whole(counts.counts)
+    if pools is None:  # beta-likeness always has buckets of one record
         assert promised.l is not None
         raise Unsatisfiable(_not_eligible(column, counts, promised))
-    return found
+    return pools
 
 
 def mean_matches(pools: list[MatchBuckets]) -> float:
@@ -103,43 +100,24 @@ def _not_eligible(column: str, counts: SensitiveCounts, promised: Bucketing) -> 
     )
 
 
-def heterogeneous(table: Microdata, wanted: Heterogeneous, key: bytes, stage: Stage, say: Say) -> Draft:
+def heterogeneous(table: Microdata, wanted: Heterogeneous, run: Run) -> Draft:
     """Publish `table` by matches."""
     started = time.monotonic()
-    statistics = classes.count(table, say)
+    statistics = boxed.count(table, run.say)
     counts = statistics.counts
     promised = bucketing(counts, wanted)
     whole = whole_table(table.sensitive, counts, promised)
-    say(f"a record needs {mean_matches(whole):,.0f} matches on average in the table as a whole")
-    coded = classes.read_coded(table, statistics, False, say)
-    cells, number = _partitions(coded, wanted, promised, whole, key, stage, say)
-    say(f"matching {coded.n:,} records in {number:,} partitions ({wanted.matching})")
+    run.say(f"a record needs {mean_matches(whole):,.0f} matches on average in the table as a whole")
+    coded = boxed.read_coded(table, [statistics], False, run.say)
+    partitions, number = _partitions(coded, wanted, promised, whole, run)
+    run.say(f"matching {coded.n:,} records in {number:,} partitions ({wanted.matching})")
     pools = GoodPool(promised, promised.matches(whole)) if wanted.refine else None
-    kernel = Matching(coded.domains, counts.m, promised, pools, wanted.matching, wanted.far_apart, key)
-    codes = {name: kind for name, kind in coded.frame.dtypes if name.startswith("q")}
-    evidence = "partition bigint, record int, own int, dummy boolean, matches array<int>, assigned int"
-    schema = box_schema(coded.quasi_identifiers, more=", ".join([evidence, *(f"{q} {k}" for q, k in codes.items())]))
-    working = stage(WORKING, cut.over_cells(cells, kernel, schema, key, ORDER))
-    found = one_row(aggregate(working, [], _SUMMARY))
-    say("writing the records")
-    boxed = working.select(*box_columns(coded.quasi_identifiers), "s0")
-    kind = types(table.frame)[table.sensitive]
-    decoded = decode(boxed, coded.quasi_identifiers, {table.sensitive: (counts.values, kind)})
-    published = stage(MICRODATA, mixed(decoded, files(counts.n)))
-    same = {name: name for name in ("partition", "record", *codes, "dummy", "matches", "assigned")}
-    return Draft(
-        layout="generalized",
-        tables={MICRODATA: published},
-        records=MICRODATA,
-        roles={MICRODATA: generalized.roles(coded.quasi_identifiers, [table.sensitive], classes=False)},
-        quasi_identifiers=generalized.parts(coded.quasi_identifiers),
-        guarantee=_guarantee(table, counts, wanted, promised),
-        rows=_rows(statistics, found),
-        solver=_solver(wanted, promised, whole, found, number, started),
-        utility={},
-        partitions=statistics.partitions,
-        evidence={MATCHES: select(working, same | {"s0": "own"})},
-    )
+    kernel = Matching(coded.domains, counts.m, promised, pools, wanted.matching, wanted.far_apart, run.key)
+    working = run.stage(WORKING, boxed.over_matches(coded, partitions, kernel, ORDER, run.key))
+    summary = one_row(aggregate(working, [], _SUMMARY))
+    solver = _solver(wanted, whole, summary, number)
+    guarantee = _guarantee(table, counts, wanted, promised)
+    return boxed.publish_matches(coded, working, guarantee, _rows(statistics, summary), solver, started, run)
 
 
 _SUMMARY = {
@@ -152,37 +130,31 @@ _SUMMARY = {
 
 
 def _partitions(
-    coded: classes.Coded,
-    wanted: Heterogeneous,
-    promised: Bucketing,
-    whole: list[MatchBuckets],
-    key: bytes,
-    stage: Stage,
-    say: Say,
-) -> tuple[Any, int]:
-    """(the records with the partition each belongs to, how many partitions). By quasi-identifiers alone; merged where one could not keep
-    the promise by itself."""
-    m = coded.statistics.counts.m
+    coded: Coded, wanted: Heterogeneous, promised: Bucketing, whole: list[MatchBuckets], run: Run
+) -> tuple[DataFrame, int]:
+    """(the located records, how many partitions). By quasi-identifiers alone; merged where one could not keep the promise by itself."""
+    m = coded.sizes[0]
     size = (
         coded.n
         if wanted.partition_size == "all"
-        else max(int(wanted.partition_size), -(-coded.n * m // classes.LEAF_CELLS), promised.l or 1)
+        else max(int(wanted.partition_size), -(-coded.n * m // boxed.LEAF_CELLS), promised.l or 1)
     )
     number = max(1, coded.n // size)
     if number == 1:
-        return with_columns(coded.frame, {cut.CELL: "0L"}), 1
-    say(f"cutting the table into {number:,} partitions along the Hilbert curve of its quasi-identifiers")
-    salt = int(Stream(key, SALT).below(1 << 62, 1)[0])
-    cells = curve_partitions.equal_partitions(
-        coded.frame, _Curve(coded.domains), coded.n, number, salt, stage, multiple_of=promised.l or 1
+        return in_one_piece(coded.frame), 1
+    run.say(f"cutting the table into {number:,} partitions along the Hilbert curve of its quasi-identifiers")
+    salt = int(Stream(run.key, SALT).below(1 << 62, 1)[0])
+    records = curve_ranks.equal_partitions(
+        coded.frame, _Curve(coded.domains), coded.n, number, salt, run.stage, multiple_of=promised.l or 1
     )
     fewest = promised.matches(whole)
-    runs = merged_runs(cut.cell_counts(cells, number, m), lambda row: promised.good_enough(row, fewest))
+    counts = partition_counts(records, number, coded.sizes)
+    runs = merged_runs(counts, lambda row: promised.good_enough(row, fewest))
     merged = int(runs.max()) + 1
     if merged == number:
-        return cells, number
-    say(f"{merged:,} partitions, after merging neighbours that could not keep the promise well by themselves")
-    return curve_ranks.recalled(cells, runs), merged
+        return records, number
+    run.say(f"{merged:,} partitions, after merging neighbours that could not keep the promise well by themselves")
+    return renumbered(records, runs), merged
 
 
 @dataclass(frozen=True)
@@ -210,14 +182,14 @@ class Matching:
     key: bytes
 
     def __call__(self, columns: list[Codes], sensitive: Int64Array, partition: int) -> dict[str, Any]:
-        found: list[dict[str, Any]] = []
+        parts: list[dict[str, Any]] = []
         for rows in self.pooled(columns, sensitive):
-            place = (partition << POOL_BITS) + len(found)
+            place = (partition << POOL_BITS) + len(parts)
             for buckets, members in self.bucketed(sensitive[rows], place):
                 own = rows[members]
-                place = (partition << POOL_BITS) + len(found)
-                found.append(self.matched([column[own] for column in columns], sensitive[own], buckets, place))
-        return {name: np.concatenate([part[name] for part in found]) for name in found[0]}
+                place = (partition << POOL_BITS) + len(parts)
+                parts.append(self.matched([column[own] for column in columns], sensitive[own], buckets, place))
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def pooled(self, columns: list[Codes], sensitive: Int64Array) -> list[Int64Array]:
         """Record numbers of each pool: those that are matched among each other."""
@@ -255,7 +227,7 @@ class Matching:
         matches = matching_graph(own, self.domains, dealt, buckets.distinct, self.matching)
         assigned = rainbow_matching(matches, self.key, partition)
         n = len(assigned)
-        return classes.box_columns(match_boxes(own, self.domains, matches), np.arange(n)) | {
+        return boxed.box_columns(match_boxes(own, self.domains, matches), np.arange(n)) | {
             "s0": dealt.sensitive[assigned].astype(np.int32),
             "partition": np.full(n, partition, dtype=np.int64),
             "record": np.arange(n, dtype=np.int32),
@@ -275,9 +247,9 @@ def _too_large(records: int, bucket: int) -> str:
 
 
 def _listed(matches: Int32Array) -> ObjectArray:
-    found = np.empty(len(matches), dtype=object)
-    found[:] = list(matches)
-    return found
+    listed = np.empty(len(matches), dtype=object)
+    listed[:] = list(matches)
+    return listed
 
 
 def thresholds(counts: SensitiveCounts, promised: Bucketing) -> list[Fraction]:
@@ -312,9 +284,9 @@ def _guarantee(table: Microdata, counts: SensitiveCounts, wanted: Heterogeneous,
     )
 
 
-def _rows(statistics: SensitiveStatistics, found: dict[str, Any]) -> RowsPart:
-    n, dummies = statistics.counts.n, int(found["dummies"])
-    published = int(found["records"]) - dummies
+def _rows(statistics: SensitiveStatistics, summary: dict[str, Any]) -> RowsPart:
+    n, dummies = statistics.counts.n, int(summary["dummies"])
+    published = int(summary["records"]) - dummies
     return RowsPart(
         input=statistics.input_rows,
         published=published,
@@ -324,23 +296,17 @@ def _rows(statistics: SensitiveStatistics, found: dict[str, Any]) -> RowsPart:
     )
 
 
-def _solver(
-    wanted: Heterogeneous,
-    promised: Bucketing,
-    whole: list[MatchBuckets],
-    found: dict[str, Any],
-    number: int,
-    started: float,
-) -> SolverPart:
+def _solver(wanted: Heterogeneous, whole: list[MatchBuckets], summary: dict[str, Any], number: int) -> SolverPart:
+    """The driver's and the tasks' account, but for how long it took."""
     return SolverPart(
         name=wanted.matching,
         status="heuristic",
         setting=[],
         unit="partitions",
-        seconds=round(time.monotonic() - started, 3),
+        seconds=0.0,
         details={
             "partitions": number,
-            "matches": {"fewest": found["fewest"], "most": found["most"], "mean": round(float(found["mean"]), 3)},
+            "matches": {"fewest": summary["fewest"], "most": summary["most"], "mean": round(float(summary["mean"]), 3)},
             "whole_table": {
                 "pools": len(whole),
                 "matches": whole[0].mu,

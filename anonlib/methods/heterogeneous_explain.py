@@ -6,7 +6,7 @@ import numpy as np
 
 from anonlib.engine.microdata import Microdata
 from anonlib.exact import text
-from anonlib.methods.baselines import classes
+from anonlib.methods import boxed
 from anonlib.methods.heterogeneous import bucketing, mean_matches, thresholds, whole_table, words
 from anonlib.methods.recipe import Explanation, Grid, Say
 from anonlib.privacy.beta_likeness import BetaLikeness
@@ -21,7 +21,7 @@ MOST = 20
 
 def explain(table: Microdata, wanted: Heterogeneous, say: Say) -> Explanation:
     """The pools of the whole table; partitions are held to the same, with about as many matches."""
-    counts = classes.count(table, say).counts
+    counts = boxed.count(table, say).counts
     promised = bucketing(counts, wanted)
     whole = whole_table(table.sensitive, counts, promised)
     size = counts.n if wanted.partition_size == "all" else int(wanted.partition_size)

@@ -24,17 +24,17 @@ import numpy as np
 
 from anonlib.arrays import BoolArray
 from anonlib.engine import compound, ranks
-from anonlib.engine.arrange import arranged, files
-from anonlib.engine.coded import with_values
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.operators import operators_table
+from anonlib.engine.order import arranged, files
 from anonlib.engine.relational import with_columns
 from anonlib.engine.statistics import SensitiveStatistics, sensitive_statistics
 from anonlib.engine.tables import project, types
+from anonlib.engine.values import with_values
 from anonlib.exact import text
 from anonlib.kernels.ranked.perturb import CODE_BITS
-from anonlib.kernels.ranked.perturb import Perturb as Kernel
-from anonlib.methods.recipe import Draft, Explanation, Grid, Say, Stage
+from anonlib.kernels.ranked.perturb import Perturb as PerturbKernel
+from anonlib.methods.recipe import Draft, Explanation, Grid, Run, Say
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.rho_privacy import RhoPrivacy, guarantee_words
 from anonlib.privacy.subtables import SubTable, belief_in_groups
@@ -70,24 +70,24 @@ def choose_subtables(counts: SensitiveCounts, wanted: Perturb) -> PerturbChoice:
     return PerturbChoice(counts, asked.protected(counts), chosen, uniform)
 
 
-def perturb(table: Microdata, wanted: Perturb, key: bytes, stage: Stage, say: Say) -> Draft:
-    """Publish `table` under (rho1, rho2)-privacy. Tables are staged through `stage`; nothing is visible yet."""
-    table, column, statistics, choice = _counted_and_chosen(table, wanted, say)
+def perturb(table: Microdata, wanted: Perturb, run: Run) -> Draft:
+    """Publish `table` under (rho1, rho2)-privacy."""
+    table, column, statistics, choice = _counted_and_chosen(table, wanted, run.say)
     counts, subtables = statistics.counts, choice.partitioning.subtables
     sensitive = {name: types(table.frame)[name] for name in table.sensitive_columns}
     texts = _texts(counts, table)
-    say("perturbing records within their sub-tables (second pass)")
+    run.say("perturbing records within their sub-tables (second pass)")
     # packed: qi..., other..., packed
-    packed = ranks.with_kernel(table.published, statistics, Kernel(subtables, key), _PACKED)
+    packed = ranks.with_kernel(table.published, statistics, PerturbKernel(subtables, run.key), _PACKED)
     packed = project(packed, [*table.quasi_identifiers, *table.other, _PACKED])
     code = f"CAST({quoted(_PACKED)} & {(1 << CODE_BITS) - 1} AS INT)"
     subtable = f"CAST(shiftright({quoted(_PACKED)}, {CODE_BITS}) AS INT)"
     published = with_columns(with_values(packed, code, texts, sensitive), {SUBTABLE: subtable})
     names = [*table.quasi_identifiers, *table.other, *sensitive, SUBTABLE]
-    microdata = stage(MICRODATA, arranged(project(published, names), None, files(statistics.counts.n)))
+    microdata = run.stage(MICRODATA, arranged(project(published, names), files(statistics.counts.n)))
     columns = operator_types(sensitive)
     rows = [_operator(i, t, texts) for i, t in enumerate(subtables)]
-    operators = stage(OPERATORS, operators_table(table.frame, rows, columns, DOMAIN, sensitive))
+    operators = run.stage(OPERATORS, operators_table(table.frame, rows, columns, DOMAIN, sensitive))
     roles = {
         MICRODATA: {
             **dict.fromkeys(table.quasi_identifiers, "quasi_identifier"),

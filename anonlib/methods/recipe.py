@@ -4,15 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
+from anonlib.engine.microdata import Microdata
+from anonlib.engine.relational import DataFrame
 from anonlib.release.manifest import GuaranteePart, QuasiIdentifierPart, RowsPart, SolverPart
 from anonlib.spec.layouts import LayoutName
+from anonlib.spec.method import Method
 
-Stage = Callable[[str, Any], Any]
-"""(table name, DataFrame) -> the same table, written to the staging area and read back."""
+Stage = Callable[[str, DataFrame], DataFrame]
+"""(table name, table) -> the same table, written to the staging area and read back."""
 Say = Callable[[str], None]
 """One sentence of progress."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a recipe.
+
+    key   : 32 bytes that every draw of the run is a function of
+    stage : writes a table where nobody sees it; say : tells the user how far the run is
+    """
+
+    key: bytes = field(repr=False)
+    stage: Stage
+    say: Say
 
 
 @dataclass(frozen=True)
@@ -27,7 +43,7 @@ class Draft:
     """
 
     layout: LayoutName
-    tables: dict[str, Any]
+    tables: dict[str, DataFrame]
     roles: dict[str, dict[str, str]]
     guarantee: GuaranteePart
     rows: RowsPart
@@ -35,7 +51,7 @@ class Draft:
     utility: dict[str, float]
     partitions: int
     records: str
-    evidence: dict[str, Any] = field(default_factory=dict)
+    evidence: dict[str, DataFrame] = field(default_factory=dict)
     quasi_identifiers: tuple[QuasiIdentifierPart, ...] = ()
 
 
@@ -62,3 +78,24 @@ class Explanation:
     grids: tuple[Grid, ...]
     facts: Mapping[str, Any]
     choice: Any = None
+
+
+Parameters = TypeVar("Parameters", bound=Method, contravariant=True)
+
+
+class Recipe(Protocol[Parameters]):
+    """A published method. `parameters` : its part of the spec, checked."""
+
+    def publish(self, table: Microdata, parameters: Parameters, run: Run, /) -> Draft:
+        """Stage what the method publishes of `table`; nothing is visible yet. Raises SpecError and Unsatisfiable."""
+
+    def explain(self, table: Microdata, parameters: Parameters, say: Say, /) -> Explanation:
+        """What `publish` would choose: statistics and the driver's half alone, nothing is written. Raises as it does."""
+
+
+@dataclass(frozen=True)
+class TwoFunctions(Generic[Parameters]):
+    """A recipe of two functions."""
+
+    publish: Callable[[Microdata, Parameters, Run], Draft]
+    explain: Callable[[Microdata, Parameters, Say], Explanation]

@@ -11,14 +11,15 @@ import numpy as np
 
 from anonlib.arrays import Codes, Int64Array
 from anonlib.domains import Domain
-from anonlib.engine import curve_ranks
+from anonlib.engine.codes import sampled
 from anonlib.engine.microdata import Microdata
 from anonlib.exact import text
 from anonlib.kernels.classes.equivalence_classes import TakeOut
 from anonlib.kernels.classes.halving import Records, information_loss
 from anonlib.methods import sabre_sub_buckets as sub_buckets
+from anonlib.methods.boxed import Classes, read_coded
 from anonlib.methods.recipe import Explanation, Grid, Say
-from anonlib.methods.sabre import Asked, asked, halving, packing_details, read_coded, symmetric, together
+from anonlib.methods.sabre import Asked, asked, halving, packing_details, symmetric, together
 from anonlib.privacy.ec_sizes import EcSizeTree
 from anonlib.privacy.sub_buckets import JointValues
 from anonlib.privacy.t_closeness import TCloseness, guarantee_words
@@ -49,49 +50,49 @@ def explain(table: Microdata, wanted: Sabre, say: Say) -> Explanation:
 
     The passes of the statistics, one scan for the sample, then the driver alone: some seconds for `SAMPLE` records and each t.
     """
-    made = asked(table, wanted, say)
-    coded = read_coded(table, made, say)
+    promised = asked(table, wanted, say)
+    coded = read_coded(table, promised.statistics, True, say)
     packing, published = None, None
     if wanted.way == "symmetric":
-        _, packing = sub_buckets.packed(coded.frame, made.closeness, wanted.k, wanted.partition_size)
+        _, packing = sub_buckets.packed(coded.frame, promised.closeness, wanted.k, wanted.partition_size)
     else:
-        published = choose(made.closeness[0], wanted.k)
-    columns, sensitive = curve_ranks.sampled(coded.frame, SAMPLE, made.n)
+        published = choose(promised.closeness[0], wanted.k)
+    columns, sensitive = sampled(coded.frame, SAMPLE, promised.n)
     say(f"trading closeness against information loss on {len(columns[0]):,} records")
     grid = sorted({*GRID, wanted.t})
-    curve = tuple((t, average_loss(columns, coded.domains, sensitive, made, wanted, t)) for t in grid)
+    curve = tuple((t, average_loss(columns, coded.domains, sensitive, promised, wanted, t)) for t in grid)
     choice = Choice(packing, published, curve, knee(curve))
-    return _explanation(table, wanted, made, len(columns[0]), choice)
+    return _explanation(table, wanted, promised, len(columns[0]), choice)
 
 
 def average_loss(
     columns: list[Codes],
     domains: tuple[Domain, ...],
     sensitive: list[Int64Array],
-    made: Asked,
+    promised: Asked,
     wanted: Sabre,
     t: Fraction,
 ) -> float:
     """AIL of a table that consists of these records alone, published at t."""
     own = [
         TCloseness(each.distance, np.bincount(codes, minlength=each.distance.m), t)
-        for each, codes in zip(made.closeness, sensitive, strict=True)
+        for each, codes in zip(promised.closeness, sensitive, strict=True)
     ]
     k = min(wanted.k, len(columns[0]))
-    kernel: Any
+    kernel: Classes
     if wanted.way == "symmetric":
-        joint = JointValues.of(sensitive, made.sizes)
+        joint = JointValues.of(sensitive, promised.sizes)
         kernel = symmetric(domains, own, joint, pack(own, joint, k), k, bytes(32))
     elif wanted.way == "refined":
         kernel = halving(domains, own, k)
     else:
         buckets, tree = choose(own[0], k)
         neighbours = wanted.neighbours or "approximate"
-        kernel = TakeOut(domains, made.sizes, buckets.bucket_of, tree, neighbours, together(own), bytes(32))
+        kernel = TakeOut(domains, promised.sizes, buckets.bucket_of, tree, neighbours, together(own), bytes(32))
     n = len(columns[0])
     classes = kernel(columns, sensitive, np.zeros(n, dtype=np.int64), 0)
     each = np.arange(n, dtype=np.int64)
-    records = Records(columns, domains, sensitive, made.sizes, each, each)
+    records = Records(columns, domains, sensitive, promised.sizes, each, each)
     loss = information_loss(records, each, classes, int(classes.max()) + 1)
     return float((loss * np.bincount(classes)).sum() / n / len(columns))
 
@@ -106,7 +107,7 @@ def knee(curve: Sequence[tuple[Fraction, float]]) -> Fraction:
     return curve[int(np.argmax(line - loss))][0]
 
 
-def _explanation(table: Microdata, wanted: Sabre, made: Asked, sampled: int, choice: Choice) -> Explanation:
+def _explanation(table: Microdata, wanted: Sabre, promised: Asked, sampled: int, choice: Choice) -> Explanation:
     how = {
         "symmetric": "classes of the same of every sub-bucket",
         "refined": "splitting classes on",
@@ -114,13 +115,15 @@ def _explanation(table: Microdata, wanted: Sabre, made: Asked, sampled: int, cho
     }[wanted.way]
     at = dict(choice.curve)[wanted.t]
     words = " ".join(
-        guarantee_words(name, closeness, made.k if i == 0 else 1, HOW_CLASSES_CAME.get(wanted.way))
-        for i, (name, closeness) in enumerate(zip(table.sensitive_columns, made.closeness, strict=True))
+        guarantee_words(name, closeness, promised.k if i == 0 else 1, HOW_CLASSES_CAME.get(wanted.way))
+        for i, (name, closeness) in enumerate(zip(table.sensitive_columns, promised.closeness, strict=True))
     )
     rows = tuple((text(t), f"{loss:.4f}", "asked" if t == wanted.t else "") for t, loss in choice.curve)
     grids = [
         Grid(
-            ("t", "average information loss", ""), rows, f"on {sampled:,} of {made.n:,} records; more records lose less"
+            ("t", "average information loss", ""),
+            rows,
+            f"on {sampled:,} of {promised.n:,} records; more records lose less",
         )
     ]
     chosen: dict[str, Any] = {}
@@ -139,8 +142,8 @@ def _explanation(table: Microdata, wanted: Sabre, made: Asked, sampled: int, cho
         f"t: {text(choice.proposed)} is where giving more closeness away stops paying",
         grids=tuple(grids),
         facts={
-            "records": made.n,
-            "sensitive_values": list(made.sizes),
+            "records": promised.n,
+            "sensitive_values": list(promised.sizes),
             **chosen,
             "sample": sampled,
             "curve": [{"t": text(t), "ail": loss} for t, loss in choice.curve],

@@ -15,23 +15,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from anonlib.arrays import Codes, Int64Array
 from anonlib.domains import Domain
 from anonlib.engine import curve_ranks
-from anonlib.engine import cut_by_quasi_identifiers as cut
+from anonlib.engine.batches import over_batches
+from anonlib.engine.codes import TooMany, joint_values
 from anonlib.engine.failures import TaskRefusal
-from anonlib.engine.joint_values import TooManyCombinations, joint_values
+from anonlib.engine.partitions import NODE, PARTITION, in_one_piece
 from anonlib.engine.ranks import CHANGED
-from anonlib.engine.relational import with_columns
+from anonlib.engine.relational import DataFrame, select
 from anonlib.errors import Unsatisfiable
 from anonlib.kernels.classes.equivalence_classes import Symmetric
 from anonlib.kernels.hilbert import hilbert_positions
 from anonlib.keyed import KeyedPermutation, Stream
-from anonlib.methods.recipe import Say, Stage
+from anonlib.methods.boxed import Coded
+from anonlib.methods.recipe import Run
 from anonlib.privacy.sub_buckets import JointValues, SubBuckets
 from anonlib.privacy.t_closeness import TCloseness
 from anonlib.solvers.classes.sub_buckets import Packing, pack
@@ -43,28 +44,28 @@ TOO_LARGE = 4
 
 
 def packed(
-    frame: Any, closeness: Sequence[TCloseness], k: int, partition_size: int | str
+    frame: DataFrame, closeness: Sequence[TCloseness], k: int, partition_size: int | str
 ) -> tuple[JointValues, Packing]:
     """The sub-buckets of a coded table. Raises Unsatisfiable where classes would not fit into a task, or there are too many combinations
     of sensitive values."""
     joint = JointValues.single(closeness[0].table)
     if len(closeness) > 1:
         try:
-            codes, counts = joint_values(frame, len(closeness), COMBINATIONS)
-        except TooManyCombinations as error:
+            codes, counts = joint_values(frame, COMBINATIONS)
+        except TooMany as error:
             raise Unsatisfiable(
-                f"{error}, too many to share out so that every class is close in each column; give fewer sensitive columns, or use "
-                "sabre: {refine: true, allow_minimality_leak: true}, which looks at each column by itself"
+                f"there are {error.beyond}, too many to share out so that every class is close in each column; give fewer sensitive "
+                "columns, or use sabre: {refine: true, allow_minimality_leak: true}, which looks at each column by itself"
             ) from None
         joint = JointValues(codes, counts, tuple(each.distance.m for each in closeness))
-    found = pack(closeness, joint, k)
-    size = found.sub_buckets.number * found.least
+    packing = pack(closeness, joint, k)
+    size = packing.sub_buckets.number * packing.least
     if partition_size != "all" and size > TOO_LARGE * max(int(partition_size), k):
         raise Unsatisfiable(
             f"classes that keep t whatever records they take have {size:,} records here, more than a task of partition_size: "
             f"{partition_size} holds; ask for a larger t, for a larger partition_size, or for partition_size: all"
         )
-    return joint, found
+    return joint, packing
 
 
 def partitions(packing: Packing, partition_size: int | str) -> int:
@@ -75,34 +76,26 @@ def partitions(packing: Packing, partition_size: int | str) -> int:
     return max(1, min(parts.number * parts.records // int(partition_size), parts.records // packing.least))
 
 
-def in_one_piece(packing: Packing, partition_size: int | str) -> bool:
+def one_task(packing: Packing, partition_size: int | str) -> bool:
     """Whether one task takes the whole table."""
     return partitions(packing, partition_size) == 1
 
 
-def cut_by_rank(
-    frame: Any,
-    domains: tuple[Domain, ...],
-    joint: JointValues,
-    packing: Packing,
-    partition_size: int | str,
-    key: bytes,
-    stage: Stage,
-    say: Say,
-) -> Any:
-    """The coded records with their partition (`cell`) and sub-bucket (`node`: 0 for the rest, else its number + 1)."""
-    if in_one_piece(packing, partition_size):
-        return with_columns(frame, {cut.CELL: "0L", "node": "0L"})
+def cut_by_rank(coded: Coded, joint: JointValues, packing: Packing, partition_size: int | str, run: Run) -> DataFrame:
+    """The located records, their sub-bucket as their node: 0 for the rest, else its number + 1."""
+    if one_task(packing, partition_size):
+        return in_one_piece(coded.frame)
     parts, number = packing.sub_buckets, partitions(packing, partition_size)
-    say(f"dealing the records of each value to {parts.number:,} sub-buckets")
-    one, other = Stream(key, SALT).below(1 << 62, 2).tolist()
-    valued = curve_ranks.with_codes(frame, _Value(joint), {"grp": "int", "curve": "bigint"})
-    ranked = stage("ranked", curve_ranks.seated(valued, one))
-    dealt = curve_ranks.by_rank(ranked, joint.counts, _Deal(parts, key))
-    dealt = dealt.withColumnRenamed(cut.CELL, "grp").withColumnRenamed("node", "slot")
-    say(f"ordering the records of each sub-bucket along the Hilbert curve, for {number:,} partitions")
-    placed = curve_ranks.with_codes(dealt, _Curve(domains), {"curve": "bigint"})
-    staged = stage("seated", curve_ranks.seated(placed, other))
+    run.say(f"dealing the records of each value to {parts.number:,} sub-buckets")
+    one, other = Stream(run.key, SALT).below(1 << 62, 2).tolist()
+    valued = over_batches(coded.frame, _Value(joint), {"grp": "int", "curve": "bigint"})
+    ranked = run.stage("ranked", curve_ranks.seated(valued, one))
+    dealt = curve_ranks.by_rank(ranked, joint.counts, _Deal(parts, run.key))
+    names = {name: name for name in coded.frame.columns} | {"grp": PARTITION, "slot": NODE}
+    dealt = select(dealt, names)
+    run.say(f"ordering the records of each sub-bucket along the Hilbert curve, for {number:,} partitions")
+    placed = over_batches(dealt, _Curve(coded.domains), {"curve": "bigint"})
+    staged = run.stage(curve_ranks.SEATED, curve_ranks.seated(placed, other))
     sizes = np.full(parts.number + 1, parts.records, dtype=np.int64)
     sizes[0] = int(parts.rest.sum())
     return curve_ranks.by_rank(staged, sizes, _Even(parts.records, number)).drop("slot")

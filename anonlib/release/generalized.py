@@ -11,7 +11,7 @@ What is not published: columns named under `other`. Beside the exact sensitive v
 hide who it is, an unchanged value singles a person out as surely as a row number, whoever happens to know it. What may be published is
 a quasi-identifier, and is then generalized like the others; so methods of this layout refuse `other` (`anonlib.spec.layouts`).
 
-A method fills its `Draft` so (codes and boxes: `anonlib.engine.quasi_identifiers`):
+A method fills its `Draft` so (codes and boxes: `anonlib.engine.codes`, `anonlib.engine.boxes`):
 
     generalized.check_names(qi, {table.sensitive: spark_type}, classes=True)           # before any work
     published = stage(MICRODATA, mixed(decode(...), partitions, by=EC_ID))
@@ -51,8 +51,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anonlib.domains import CategoricalDomain, NumericDomain
+from anonlib.engine.domains import QuasiIdentifier, QuasiIdentifiers
 from anonlib.engine.numeric_codes import check_coded, code_of, code_type
-from anonlib.engine.quasi_identifiers import QuasiIdentifier, QuasiIdentifiers
 from anonlib.engine.relational import DataFrame
 from anonlib.engine.statistics import value_text
 from anonlib.errors import SpecError

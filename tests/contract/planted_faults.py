@@ -393,7 +393,7 @@ FAULTS = (
 DOOR = (
     AtTheDoor(f"{PRIVACY}.rho_privacy:amplification", "a factor 2", PRIVATE, times(2), {"perturb": {"rho2": "1/3"}}),
     AtTheDoor(f"{PRIVACY}.f_privacy:FPrivacy.threshold", "a factor 2", FOLLOWS, share_times(2), bucketize(theta="1.4", offset="0.02")),
-    AtTheDoor("anonlib.methods.baselines.classes:_ClassesAndBoxes", "boxes too small", "domains", shrunk, {"mondrian": {"k": 5}}, f"{KERNELS}.boxes:boxes_of_classes", other=False),
+    AtTheDoor("anonlib.methods.boxed:ClassBoxes", "boxes too small", "domains", shrunk, {"mondrian": {"k": 5}}, f"{KERNELS}.boxes:boxes_of_classes", other=False),
     AtTheDoor("anonlib.methods.heterogeneous:Matching", "boxes too small", "boxes", shrunk, {"heterogeneous": {"l": 3, "matching": "greedy"}}, f"{KERNELS}.matching.match_boxes:match_boxes", other=False),
     AtTheDoor("anonlib.methods.heterogeneous:Matching", "one another's values", "original: records of the graph", other_values, {"heterogeneous": {"l": 3, "matching": "greedy"}}, f"{KERNELS}.matching.matching_deal:deal", other=False),
     AtTheDoor("anonlib.methods.bucketize:FakeValues", "a fake value less", "buckets of qit and st", a_fake_less, bucketize(l=2, max_bucket_size=3, fake_values=1, avoid_negative_associations="true"), f"{KERNELS}.ranked.fake_values:FakeValues.__call__"),

@@ -123,7 +123,7 @@ from pathlib import Path
 
 import anonlib
 from anonlib.engine.session import session
-from anonlib.methods import bucketize, heterogeneous, perturb, sabre
+from anonlib.methods import boxed, bucketize, heterogeneous, perturb
 
 source, output, marks, master, speculate = sys.argv[1:]
 spark = session(master=master, settings={
@@ -158,9 +158,9 @@ def troubled(right, marks, speculates):
 
 
 bucketize.RoundRobin = troubled(bucketize.RoundRobin, marks + "/bucketize", speculate == "true")
-perturb.Kernel = troubled(perturb.Kernel, marks + "/perturb", speculate == "true")
+perturb.PerturbKernel = troubled(perturb.PerturbKernel, marks + "/perturb", speculate == "true")
 heterogeneous.Matching = troubled(heterogeneous.Matching, marks + "/heterogeneous", speculate == "true")
-sabre._Boxes = troubled(sabre._Boxes, marks + "/sabre", speculate == "true")
+boxed.ClassBoxes = troubled(boxed.ClassBoxes, marks + "/sabre", speculate == "true")
 given = {"quasi_identifiers": ["age", "country"], "sensitive": "illness", "other": ["note"], "key": "env:RELEASE_KEY"}
 frame = spark.read.parquet(source)
 releases = [

@@ -18,7 +18,7 @@ import anonlib
 from anonlib import workflow
 from anonlib.audit import folder, folder_judge
 from anonlib.audit.folder_judge import COLUMN_LIST
-from anonlib.engine import arrange
+from anonlib.engine import order
 from anonlib.release.manifest import Manifest, QuasiIdentifierPart
 from anonlib.spec.bucketize import Bucketize
 from anonlib.spec.methods import Perturb
@@ -61,14 +61,11 @@ def test_an_identifier_that_a_recipe_lets_through_ends_at_the_gate(door, source,
         (F.array(F.lit(values[0])), "array<string>") if layout == "generalized" else (F.lit(values[0]), "string")
     )
 
-    def leaky(table, wanted, key, stage, say):
-        draft = recipe(
-            table,
-            wanted,
-            key,
-            lambda table, frame: stage(table, frame.withColumn("ssn", made) if table == name else frame),
-            say,
-        )
+    def leaky(table, wanted, run):
+        def stage(table, frame):
+            return run.stage(table, frame.withColumn("ssn", made) if table == name else frame)
+
+        draft = recipe.publish(table, wanted, replace(run, stage=stage))
         roles = draft.roles | {name: draft.roles[name] | {"ssn": "quasi_identifier"}}
         parts = draft.quasi_identifiers
         if parts:
@@ -77,7 +74,7 @@ def test_an_identifier_that_a_recipe_lets_through_ends_at_the_gate(door, source,
         assert dict(draft.tables[name].dtypes)["ssn"] == kind
         return replace(draft, roles=roles, quasi_identifiers=parts)
 
-    monkeypatch.setitem(workflow.RECIPES, method, leaky)
+    monkeypatch.setitem(workflow.RECIPES, method, replace(recipe, publish=leaky))
     door.run(source, method=asked, columns=columns_for(door, source, layout)).refused(4, "columns", "ssn")
 
 
@@ -134,7 +131,7 @@ def release(spark, original):
     """A release of 240 records in two files."""
     path = original.parent / "release"
     with pytest.MonkeyPatch.context() as small:
-        small.setattr(arrange, "FILE_ROWS", 150)
+        small.setattr(order, "FILE_ROWS", 150)
         anonlib.bucketize(
             spark.read.parquet(str(original)),
             quasi_identifiers=["age", "country"],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from anonlib import workflow
@@ -34,10 +36,11 @@ def test_a_key_used_before_on_other_splits_or_another_table_is_refused(door):
 def test_tasks_get_the_key_of_the_run_and_not_the_release_key(door, monkeypatch):
     given = []
 
-    def recipe(table, wanted, key, stage, say):
-        given.append(key)
+    def publish(table, wanted, run):
+        given.append(run.key)
         raise Unsatisfiable("enough seen")
 
+    recipe = replace(workflow.RECIPES[Perturb], publish=publish)
     monkeypatch.setitem(workflow.RECIPES, Perturb, recipe)
     source = door.input(people())
     for rho2 in ("1/3", "1/3", "1/4"):

@@ -18,8 +18,7 @@ from anonlib import workflow
 from anonlib.audit.verdict import Check, Verdict
 from anonlib.engine.checksum import checksum
 from anonlib.errors import AuditRefused
-from anonlib.methods import sabre
-from anonlib.methods.baselines import classes
+from anonlib.methods import boxed
 from tests.door import KEY, bucketize, cut, key_file, people, staging, with_column, write_files
 
 pytestmark = pytest.mark.spark
@@ -104,8 +103,7 @@ def test_values_that_change_after_they_were_counted(door, monkeypatch, method):
     """No task lets a partition out that cannot keep the promise, whatever the audit is set to, and the sentence says why."""
     table = people()
     source = door.input(table)
-    recipe = sabre if method == "sabre" else classes
-    code, stage = recipe.encode, []
+    code, stage = boxed.encode, []
 
     def changed(*arguments, **named):
         if not stage:
@@ -113,7 +111,7 @@ def test_values_that_change_after_they_were_counted(door, monkeypatch, method):
         stage.append(method)
         return code(*arguments, **named)
 
-    monkeypatch.setattr(recipe, "encode", changed)
+    monkeypatch.setattr(boxed, "encode", changed)
     columns = door.spec(source)["columns"]
     columns["identifiers"] = columns.pop("other")
     outcome = door.run(source, audit="off", columns=columns, method={method: PARTITIONED[method]})

@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 import anonlib
-from anonlib.engine import arrange, statistics
+from anonlib.engine import order, statistics
 from tests.door import KEY
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
@@ -81,7 +81,7 @@ def place_against_value(output, truth) -> float:
 def small_splits(spark, monkeypatch):
     """One partition per file and several published files, so that files could differ."""
     spark.conf.set("spark.sql.files.openCostInBytes", str(1 << 30))
-    monkeypatch.setattr(arrange, "FILE_ROWS", 3_000)
+    monkeypatch.setattr(order, "FILE_ROWS", 3_000)
     yield
     spark.conf.unset("spark.sql.files.openCostInBytes")
 
@@ -103,10 +103,10 @@ def test_the_place_test_catches_a_kept_order_and_unmixed_files(spark, tmp_path, 
     folder, truth = people(tmp_path / "in", "illness")
     with monkeypatch.context() as planted:
         if fault == "kept order":
-            planted.setattr("anonlib.methods.bucketize.arranged", lambda frame, by, number: frame)
+            planted.setattr("anonlib.methods.bucketize.arranged", lambda frame, number, by, narrow: frame)
         else:
             planted.setattr(
-                "anonlib.methods.bucketize.arranged", lambda frame, by, number: frame.sortWithinPartitions(by)
+                "anonlib.methods.bucketize.arranged", lambda frame, number, by, narrow: frame.sortWithinPartitions(by)
             )
         published(spark, folder, tmp_path / "release", monkeypatch)
     assert place_against_value(tmp_path / "release", truth) < 1e-30
@@ -122,7 +122,7 @@ def test_rows_of_a_file_are_in_an_order_of_their_own_values(spark, tmp_path, mon
         assert stored["bucket_id"].to_pylist() == sorted(stored["bucket_id"].to_pylist())
         shuffled = stored.take(np.random.default_rng(k).permutation(stored.num_rows))
         pq.write_table(shuffled, tmp_path / f"again-{k}.parquet")
-        again = arrange.arranged(spark.read.parquet(str(tmp_path / f"again-{k}.parquet")), "bucket_id", 1)
+        again = order.arranged(spark.read.parquet(str(tmp_path / f"again-{k}.parquet")), 1, "bucket_id", narrow=True)
         assert [tuple(r) for r in again.collect()] == [tuple(r.values()) for r in stored.to_pylist()]
 
 

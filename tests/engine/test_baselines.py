@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonlib
-from anonlib.engine import cut_by_quasi_identifiers as cut
+from anonlib.engine.codes import one_in
 from anonlib.errors import SpecError, Unsatisfiable
 from anonlib.hierarchy import parse_hierarchy
 from anonlib.methods.baselines import t_incognito
@@ -184,9 +184,9 @@ def test_what_cannot_be_kept_is_refused_with_what_can(spark, tmp_path, monkeypat
 
 def test_combinations_are_sampled_by_how_many_there_are_not_by_how_many_records(spark):
     coded = spark.range(20_000).selectExpr("id % 4000 AS q0", "id % 2 AS q1", "CAST(id % 3 AS INT) AS s0")
-    assert cut.one_in(coded, 20_000, 20_000) == 1
-    assert cut.one_in(coded, 20_000, 5_000) == 1
-    assert cut.one_in(coded, 20_000, 500) in (8, 9)  # 4,000 by an estimate that may be some per cent off
+    assert one_in(coded, 20_000, 20_000) == 1
+    assert one_in(coded, 20_000, 5_000) == 1
+    assert one_in(coded, 20_000, 500) in (8, 9)  # 4,000 by an estimate that may be some per cent off
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from anonlib.engine.run_kernel import partial_sums
+from anonlib.engine.batches import partial_sums
 from anonlib.errors import SpecError
 from anonlib.evaluation.attacks import corruption
 from anonlib.evaluation.bucketized import estimates, evaluate, msbs, true_counts

@@ -8,8 +8,11 @@ import decimal
 import pytest
 
 from anonlib.domains import CategoricalDomain, NumericDomain
+from anonlib.engine.boxes import box_schema, decode
+from anonlib.engine.codes import encode
+from anonlib.engine.domains import domain_statistics
 from anonlib.engine.microdata import microdata
-from anonlib.engine.quasi_identifiers import box_schema, decode, domain_statistics, encode, mixed
+from anonlib.engine.order import arranged
 from anonlib.errors import AnonlibError, SpecError
 from anonlib.hierarchy import parse_hierarchy, read_hierarchy
 from anonlib.release import generalized
@@ -156,10 +159,10 @@ def test_names_that_would_clash(spark):
         generalized.check_names(domain_statistics(table_of(frame.drop("age"))), {"EC_ID": "string"}, classes=True)
 
 
-def test_mixed_rows_stand_by_class_and_then_by_their_own_values(spark):
+def test_arranged_rows_stand_by_class_and_then_by_their_own_values(spark):
     rows = [(i // 5, i % 7) for i in range(100)]
-    one, other = (mixed(spark.createDataFrame(r, "ec_id long, v int"), 3, by="ec_id") for r in (rows, rows[::-1]))
+    one, other = (arranged(spark.createDataFrame(r, "ec_id long, v int"), 3, by="ec_id") for r in (rows, rows[::-1]))
     assert one.collect() == other.collect()
-    hashed = [mixed(spark.createDataFrame(r, "ec_id long, v int"), 3).collect() for r in (rows, rows[::-1])]
+    hashed = [arranged(spark.createDataFrame(r, "ec_id long, v int"), 3).collect() for r in (rows, rows[::-1])]
     assert hashed[0] == hashed[1]
     assert sorted(map(tuple, hashed[0])) == sorted(rows)

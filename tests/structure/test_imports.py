@@ -94,6 +94,11 @@ def test_the_import_contracts_are_kept(copy: Path) -> None:
         ("audit/verdict.py", "from anonlib import solvers", "the auditor borrows nothing from what it audits"),
         ("audit/published.py", "from anonlib.privacy import counts", "the auditor borrows nothing from what it audits"),
         ("audit/form.py", "from anonlib.engine import relational", "pure code never sees Spark"),
+        (
+            "methods/sabre.py",
+            "from anonlib.methods.baselines import classes",
+            "a published method builds on no baseline",
+        ),
         ("methods/__init__.py", "def later():\n    import pyspark", "only the engine imports Spark"),
     ],
 )

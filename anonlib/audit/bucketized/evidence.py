@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from anonlib.audit.bucketized.facts import Entry
 from anonlib.engine.relational import DataFrame, aggregate, rows, select
-from anonlib.engine.small_table import small_table
 from anonlib.engine.statistics import value_text
+from anonlib.engine.values import small_table
 from anonlib.spec.layouts import BUCKET_ID, COUNT
 from anonlib.sql import literal, quoted
 

@@ -15,7 +15,7 @@ from typing import Any
 from anonlib.audit.bucketized.facts import Pieces
 from anonlib.engine.checksum import pieces, sum_columns
 from anonlib.engine.relational import DataFrame, aggregate, rows, select
-from anonlib.engine.small_table import small_table
+from anonlib.engine.values import small_table
 from anonlib.spec.layouts import BUCKET_ID
 
 MOST_KINDS = 256

@@ -19,9 +19,9 @@ from anonlib.audit.generalized.facts import AttributeFacts, BoxFacts
 from anonlib.audit.published import range_columns, ranges
 from anonlib.audit.verdict import Measured
 from anonlib.domains import CategoricalDomain
+from anonlib.engine.batches import partial_sums
 from anonlib.engine.checksum import combine, pieces, row_hash, sum_columns
 from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select
-from anonlib.engine.run_kernel import partial_sums
 from anonlib.engine.statistics import value_text
 from anonlib.queries.boxes import BoxReader, Intervals, Sets, column
 from anonlib.release import generalized

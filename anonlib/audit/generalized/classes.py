@@ -19,11 +19,11 @@ import numpy as np
 from anonlib.arrays import Int64Array
 from anonlib.audit.generalized.closeness import Distance
 from anonlib.audit.generalized.facts import ClassFacts, Worst
+from anonlib.engine.batches import merged
 from anonlib.engine.checksum import row_hash
 from anonlib.engine.relational import DataFrame, aggregate, select
-from anonlib.engine.run_kernel import merged
-from anonlib.engine.small_table import small_table
 from anonlib.engine.statistics import value_text
+from anonlib.engine.values import small_table
 from anonlib.queries.boxes import column
 from anonlib.spec.layouts import EC_ID
 

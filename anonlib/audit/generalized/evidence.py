@@ -23,8 +23,9 @@ from anonlib.arrays import Int64Array
 from anonlib.audit.published import fresh_salt
 from anonlib.audit.verdict import Check
 from anonlib.domains import NumericDomain
+from anonlib.engine.boxes import box_schema, decode
 from anonlib.engine.checksum import pieces, row_hash, sum_columns
-from anonlib.engine.quasi_identifiers import box_schema, decode, encode
+from anonlib.engine.codes import encode
 from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select
 from anonlib.errors import AnonlibError
 from anonlib.exact import exact, text

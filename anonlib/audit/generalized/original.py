@@ -23,10 +23,11 @@ from anonlib.arrays import Float64Array, Int64Array
 from anonlib.audit.original import same_distribution
 from anonlib.audit.published import fresh_salt
 from anonlib.audit.verdict import Check
+from anonlib.engine.batches import partial_sums
 from anonlib.engine.checksum import row_hash
-from anonlib.engine.quasi_identifiers import categories, encode, numeric_bounds
+from anonlib.engine.codes import encode
+from anonlib.engine.domains import categories, numeric_bounds
 from anonlib.engine.relational import DataFrame, aggregate, rows, select, with_columns
-from anonlib.engine.run_kernel import partial_sums
 from anonlib.queries.box_members import MemberCounts, sides
 from anonlib.queries.boxes import Attribute, BoxReader, Intervals
 from anonlib.release import generalized

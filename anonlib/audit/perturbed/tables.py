@@ -14,7 +14,7 @@ from anonlib.audit.verdict import Measured
 from anonlib.engine.checksum import combine, pieces, row_hash, sum_columns
 from anonlib.engine.compound import text_of
 from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select
-from anonlib.engine.small_table import small_table
+from anonlib.engine.values import small_table
 from anonlib.release.perturbed import (
     COUNTS,
     DOMAIN,

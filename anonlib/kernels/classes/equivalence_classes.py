@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anonlib.arrays import BoolArray, Codes, Float64Array, Int64Array
-from anonlib.domains import Domain, NumericDomain
+from anonlib.domains import Domain
 from anonlib.errors import AnonlibError
 from anonlib.kernels.classes.halving import Records, halved
 from anonlib.kernels.classes.symmetric_classes import symmetric_classes
@@ -167,10 +167,7 @@ def scaled(columns: Sequence[Codes], domains: Sequence[Domain]) -> Float64Array:
     """(n, d) float64: each quasi-identifier as an axis from 0 to 1; a categorical one by the order of its codes (leaves)."""
     axes = np.empty((len(columns[0]), len(columns)), dtype=np.float64)
     for i, (column, domain) in enumerate(zip(columns, domains, strict=True)):
-        if isinstance(domain, NumericDomain):
-            axes[:, i] = (column.astype(np.float64) - domain.low) / domain.width
-        else:
-            axes[:, i] = column / max(1, domain.size - 1)
+        axes[:, i] = domain.share(column)
     return axes
 
 

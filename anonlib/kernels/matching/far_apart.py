@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from anonlib.arrays import Codes, Float64Array
-from anonlib.domains import Domain, NumericDomain
+from anonlib.domains import Domain
 from anonlib.kernels.matching.matching_deal import Deal
 
 
@@ -45,10 +45,4 @@ def _mean(some: Float64Array) -> Float64Array:
 
 def _places(columns: Sequence[Codes], domains: Sequence[Domain]) -> Float64Array:
     """(n, d) shares of the domains."""
-    found = []
-    for column, domain in zip(columns, domains, strict=True):
-        if isinstance(domain, NumericDomain):
-            found.append((np.asarray(column, dtype=np.float64) - domain.low) / domain.width)
-        else:
-            found.append(np.asarray(column, dtype=np.float64) / max(1, domain.size - 1))
-    return np.stack(found, axis=1)
+    return np.stack([domain.share(column) for column, domain in zip(columns, domains, strict=True)], axis=1)

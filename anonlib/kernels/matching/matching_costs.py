@@ -84,8 +84,7 @@ class GrowingBoxes:
         self._attributes: list[_Interval | _Set] = []
         for column, domain in zip(columns, domains, strict=True):
             if isinstance(domain, NumericDomain):
-                share = ((np.asarray(column, dtype=np.float64) - domain.low) / domain.width).astype(np.float32)
-                share = share.reshape(mu, size)
+                share = domain.share(column).astype(np.float32).reshape(mu, size)
                 self._attributes.append(_Interval(share, share.copy(), share.copy()))
             else:
                 present, codes = np.unique(column, return_inverse=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.statistics import sensitive_statistics
 from anonlib.methods.bucketize import BucketChoice, explained_buckets, publish_buckets
-from anonlib.methods.recipe import Draft, Explanation, Say, Stage
+from anonlib.methods.recipe import Draft, Explanation, Run, Say
 from anonlib.privacy.buckets import BucketSolution
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy, Thresholds
@@ -23,13 +23,13 @@ def choose_buckets(counts: SensitiveCounts, wanted: Anatomy) -> tuple[Thresholds
     return thresholds, solver.solve(counts, wanted.l)
 
 
-def anatomy(table: Microdata, wanted: Anatomy, key: bytes, stage: Stage, say: Say) -> Draft:
+def anatomy(table: Microdata, wanted: Anatomy, run: Run) -> Draft:
     """Publish `table` under l-diversity as Anatomy does."""
-    say("counting the sensitive values (first pass)")
+    run.say("counting the sensitive values (first pass)")
     statistics = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse)
     thresholds, solution = choose_buckets(statistics.counts, wanted)
-    say(f"anatomy: {solution.setting}; loss {solution.loss:,}")
-    return publish_buckets(table, statistics, thresholds, solution, 0, False, key, stage, say)
+    run.say(f"anatomy: {solution.setting}; loss {solution.loss:,}")
+    return publish_buckets(table, statistics, thresholds, solution, 0, False, run)
 
 
 def explain(table: Microdata, wanted: Anatomy, say: Say) -> Explanation:

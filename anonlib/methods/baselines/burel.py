@@ -5,7 +5,7 @@ Source: Cao and Karras, VLDB 2012, as compared with in heterogeneous generalizat
     counts        pass 1 over the sensitive column
     buckets       driver, from counts alone: dynamic programming                                           (`anonlib.solvers.classes.burel`)
     domains       at most two passes
-    partitions    only above `partition_size`: two passes over the codes; see `classes`
+    partitions    only above `partition_size`: two passes over the codes                                           (`anonlib.methods.boxed`)
     classes       one shuffle of the codes; sizes by halving, records by nearness along the Hilbert curve
     microdata     one shuffle of what is published
 
@@ -28,9 +28,10 @@ from anonlib.kernels.classes.mondrian import mondrian
 from anonlib.kernels.classes.take_out import approximate
 from anonlib.kernels.hilbert import hilbert_positions
 from anonlib.keyed import Stream
+from anonlib.methods import boxed
 from anonlib.methods.baselines import classes
-from anonlib.methods.baselines.promises import Asked, Promise, promise
-from anonlib.methods.recipe import Draft, Explanation, Say, Stage
+from anonlib.methods.class_promises import Asked, Promise, class_promise
+from anonlib.methods.recipe import Draft, Explanation, Run, Say
 from anonlib.privacy.class_requirements import Requirement, enhanced_beta_likeness
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.solvers.classes.burel import ROOM, ValueBuckets, class_sizes, value_buckets
@@ -42,32 +43,32 @@ DRAW = "burel: which records classes start from"
 
 def promised(table: Microdata, counts: SensitiveCounts, wanted: BuReL) -> tuple[Promise, ValueBuckets]:
     """What the spec asks of every class (the enhanced bound, and so the basic one), and the buckets that keep it."""
-    made = promise(table, counts, Asked(beta=wanted.beta, enhanced_beta=wanted.beta))
+    promise = class_promise(table, counts, Asked(beta=wanted.beta, enhanced_beta=wanted.beta))
     room = ROOM if wanted.refine else Fraction(1)
-    return made, value_buckets(counts, enhanced_beta_likeness(wanted.beta, counts), room)
+    return promise, value_buckets(counts, enhanced_beta_likeness(wanted.beta, counts), room)
 
 
-def burel(table: Microdata, wanted: BuReL, key: bytes, stage: Stage, say: Say) -> Draft:
+def burel(table: Microdata, wanted: BuReL, run: Run) -> Draft:
     """Publish `table` in BuReL's classes."""
     started = time.monotonic()
-    statistics = classes.count(table, say)
-    made, buckets = promised(table, statistics.counts, wanted)
-    say(f"{buckets.q} buckets for {statistics.counts.m} sensitive values")
-    coded = classes.read_coded(table, statistics, True, say)
-    cells, partitions = classes.cells(coded, wanted.partition_size, made.requirement, say)
-    say(f"filling classes with {coded.n:,} records")
-    kernel = Filling(coded.domains, statistics.counts.m, buckets, made.requirement, wanted.refine, key)
-    solver = classes.solver_part("burel", started, partitions=partitions, buckets=buckets.q)
-    return classes.publish_classes(coded, cells, kernel, PURPOSE, key, made, "equivalence classes", solver, stage)
+    statistics = boxed.count(table, run.say)
+    promise, buckets = promised(table, statistics.counts, wanted)
+    run.say(f"{buckets.q} buckets for {statistics.counts.m} sensitive values")
+    coded = boxed.read_coded(table, [statistics], True, run.say)
+    cut = boxed.cut_by_tree(coded, wanted.partition_size, promise.requirement, run.say)
+    run.say(f"filling classes with {coded.n:,} records")
+    kernel = Filling(coded.domains, statistics.counts.m, buckets, promise.requirement, wanted.refine, run.key)
+    solver = classes.solver_part("burel", started, partitions=cut.number, buckets=buckets.q)
+    return classes.publish(coded, cut.records, kernel, PURPOSE, promise, solver, started, run)
 
 
 def explain(table: Microdata, wanted: BuReL, say: Say) -> Explanation:
     """The buckets, and the class sizes of a table in one piece: one scan for the counts, then the driver."""
-    made, buckets = promised(table, classes.count(table, say).counts, wanted)
-    sizes = class_sizes(buckets.counts(made.counts.counts), buckets.bounds).sum(axis=1)
+    promise, buckets = promised(table, boxed.count(table, say).counts, wanted)
+    sizes = class_sizes(buckets.counts(promise.counts.counts), buckets.bounds).sum(axis=1)
     span = f"{sizes.min():,} to {sizes.max():,} records"
-    summary = f"{buckets.q} buckets for {made.counts.m} values; in one piece, {len(sizes):,} classes of {span}"
-    return classes.explained(table.sensitive, made, summary)
+    summary = f"{buckets.q} buckets for {promise.counts.m} values; in one piece, {len(sizes):,} classes of {span}"
+    return classes.explained(table.sensitive, promise, summary)
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,14 @@ class Filling:
     refine: bool
     key: bytes
 
-    def __call__(self, columns: list[Codes], sensitive: Int64Array, partition: int) -> Int64Array:
-        sizes = class_sizes(self.buckets.counts(np.bincount(sensitive, minlength=self.m)), self.buckets.bounds)
+    def __call__(
+        self, columns: list[Codes], sensitive: list[Int64Array], nodes: Int64Array, partition: int
+    ) -> Int64Array:
+        values = sensitive[0]
+        sizes = class_sizes(self.buckets.counts(np.bincount(values, minlength=self.m)), self.buckets.bounds)
         curve = hilbert_positions(columns, self.domains).tolist()
-        seeds = Stream(self.key, DRAW, partition).permutation(len(sensitive))
-        found = approximate(curve, self.buckets.bucket[sensitive], sizes.tolist(), seeds)
+        seeds = Stream(self.key, DRAW, partition).permutation(len(values))
+        filled = approximate(curve, self.buckets.bucket[values], sizes.tolist(), seeds)
         if not self.refine:
-            return found
-        return mondrian(columns, self.domains, sensitive, self.m, self.requirement, begin=found)
+            return filled
+        return mondrian(columns, self.domains, values, self.m, self.requirement, begin=filled)

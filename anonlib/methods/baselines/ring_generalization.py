@@ -4,7 +4,7 @@ Source: Wong, Mamoulis and Cheung, SIGMOD 2010, as compared with in heterogeneou
 
     counts        pass 1 over the sensitive column; Unsatisfiable if a value has more than one record in l
     domains       at most two passes
-    partitions    only above `partition_size`: two passes over the codes; see `classes`
+    partitions    only above `partition_size`: two passes over the codes                                 (`anonlib.methods.boxed`)
     rings         one shuffle of the codes; eligible classes (or runs along the curve) dealt to rings, and for each ring one of its l
                   disjoint perfect matchings drawn uniformly from the cryptographic stream: every edge then carries the sensitive value with
                   probability 1/l                                                     (`anonlib.kernels.matching.ring_generalization`)
@@ -25,12 +25,8 @@ import numpy as np
 from anonlib import words
 from anonlib.arrays import Codes, Int64Array
 from anonlib.domains import Domain
-from anonlib.engine import cut_by_quasi_identifiers as cut
-from anonlib.engine.arrange import files
 from anonlib.engine.microdata import Microdata
-from anonlib.engine.quasi_identifiers import box_columns, box_schema, decode, mixed
 from anonlib.engine.ranks import CHANGED
-from anonlib.engine.relational import select
 from anonlib.engine.tables import types
 from anonlib.errors import AnonlibError
 from anonlib.exact import text
@@ -39,13 +35,12 @@ from anonlib.kernels.classes.mondrian import mondrian
 from anonlib.kernels.hilbert import hilbert_positions
 from anonlib.kernels.matching.ring_generalization import Rings, rings, rings_within
 from anonlib.keyed import Stream
+from anonlib.methods import boxed
 from anonlib.methods.baselines import classes
-from anonlib.methods.baselines.promises import check_eligible
-from anonlib.methods.recipe import Draft, Explanation, Grid, Say, Stage
+from anonlib.methods.class_promises import check_eligible
+from anonlib.methods.recipe import Draft, Explanation, Grid, Run, Say
 from anonlib.privacy.class_requirements import ShareCaps, frequency_diversity
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.release import generalized
-from anonlib.release.generalized import MATCHES, MICRODATA
 from anonlib.release.manifest import GuaranteePart, ValuePart
 from anonlib.spec.ring_generalization import RingGeneralization
 
@@ -55,51 +50,26 @@ WORKING = "rings"
 """The table that holds boxes and evidence together, staged and never published."""
 
 
-def nh(table: Microdata, wanted: RingGeneralization, key: bytes, stage: Stage, say: Say) -> Draft:
+def nh(table: Microdata, wanted: RingGeneralization, run: Run) -> Draft:
     """Publish `table` by rings."""
     started = time.monotonic()
-    statistics = classes.count(table, say)
+    statistics = boxed.count(table, run.say)
     counts = statistics.counts
     check_eligible(table.sensitive, counts, wanted.l, "l")
-    coded = classes.read_coded(table, statistics, False, say)
+    coded = boxed.read_coded(table, [statistics], False, run.say)
     requirement = frequency_diversity(wanted.l, counts.m)
-    cells, partitions = classes.cells(coded, wanted.partition_size, requirement, say)
-    say(f"dealing {coded.n:,} records to rings")
-    kernel = Dealing(coded.domains, counts.m, wanted.l, requirement, wanted.partitions == "mondrian", key)
-    codes = [f"q{i}" for i in range(len(coded.domains))]
-    more = ", ".join(
-        [
-            "partition bigint, record int, own int, matches array<int>, assigned int",
-            *(f"{q} {kind}" for q, kind in coded.frame.dtypes if q in codes),
-        ]
-    )
-    working = stage(
-        WORKING, cut.over_cells(cells, kernel, box_schema(coded.quasi_identifiers, more=more), key, PURPOSE)
-    )
-    boxed = working.select(*box_columns(coded.quasi_identifiers), "s0")
-    kind = types(table.frame)[table.sensitive]
-    say("writing the records")
-    decoded = decode(boxed, coded.quasi_identifiers, {table.sensitive: (counts.values, kind)})
-    published = stage(MICRODATA, mixed(decoded, files(counts.n)))
-    same = {name: name for name in ("partition", "record", *codes, "matches", "assigned")}
-    return Draft(
-        layout="generalized",
-        tables={MICRODATA: published},
-        records=MICRODATA,
-        roles={MICRODATA: generalized.roles(coded.quasi_identifiers, [table.sensitive], classes=False)},
-        quasi_identifiers=generalized.parts(coded.quasi_identifiers),
-        guarantee=_guarantee(table, counts, wanted.l),
-        rows=classes.rows(statistics),
-        solver=classes.solver_part("ring_generalization", started, partitions=partitions),
-        utility={},
-        partitions=statistics.partitions,
-        evidence={MATCHES: select(working, same | {"s0": "own", "dummy": "false"})},
-    )
+    cut = boxed.cut_by_tree(coded, wanted.partition_size, requirement, run.say)
+    run.say(f"dealing {coded.n:,} records to rings")
+    kernel = Dealing(coded.domains, counts.m, wanted.l, requirement, wanted.partitions == "mondrian", run.key)
+    working = run.stage(WORKING, boxed.over_matches(coded, cut.records, kernel, PURPOSE, run.key))
+    solver = classes.solver_part("ring_generalization", started, partitions=cut.number)
+    guarantee = _guarantee(table, counts, wanted.l)
+    return boxed.publish_matches(coded, working, guarantee, boxed.rows(statistics), solver, started, run)
 
 
 def explain(table: Microdata, wanted: RingGeneralization, say: Say) -> Explanation:
     """What would be promised: one scan for the counts."""
-    counts = classes.count(table, say).counts
+    counts = boxed.count(table, say).counts
     check_eligible(table.sensitive, counts, wanted.l, "l")
     most = int(counts.counts.max())
     return Explanation(
@@ -132,17 +102,18 @@ class Dealing:
     key: bytes
 
     def __call__(self, columns: list[Codes], sensitive: Int64Array, partition: int) -> dict[str, Any]:
-        n, found = len(sensitive), self.rings(columns, sensitive)
-        matches = found.matches(self.l)
-        shift = Stream(self.key, DRAW, partition).below(self.l, len(found.sizes))
-        assigned = found.shifted(shift)
+        n, dealt = len(sensitive), self.rings(columns, sensitive)
+        matches = dealt.matches(self.l)
+        shift = Stream(self.key, DRAW, partition).below(self.l, len(dealt.sizes))
+        assigned = dealt.shifted(shift)
         matched = [column[matches.ravel()] for column in columns]
         boxes = boxes_of_classes(matched, self.domains, np.repeat(np.arange(n, dtype=np.int64), self.l))
-        return classes.box_columns(boxes, np.arange(n)) | {
+        return boxed.box_columns(boxes, np.arange(n)) | {
             "s0": sensitive[assigned].astype(np.int32),
             "partition": np.full(n, partition, dtype=np.int64),
             "record": np.arange(n, dtype=np.int32),
             "own": sensitive.astype(np.int32),
+            "dummy": np.zeros(n, dtype=bool),
             "matches": list(matches.astype(np.int32)),
             "assigned": assigned.astype(np.int32),
             **{f"q{i}": column for i, column in enumerate(columns)},

@@ -20,15 +20,17 @@ from typing import Any
 
 import numpy as np
 
-from anonlib.arrays import Codes, Int64Array
-from anonlib.engine import cut_by_quasi_identifiers as cut
+from anonlib.arrays import Codes
+from anonlib.engine.batches import fields, over_batches
+from anonlib.engine.codes import TooMany, combinations_with_values, numbered
 from anonlib.engine.microdata import Microdata
-from anonlib.engine.quasi_identifiers import box_schema
 from anonlib.errors import Unsatisfiable
-from anonlib.kernels.boxes import boxes_of_classes
+from anonlib.kernels.boxes import Box, boxes_of_classes
+from anonlib.methods import boxed, class_promises
 from anonlib.methods.baselines import classes
-from anonlib.methods.baselines.promises import Asked, Promise, promise
-from anonlib.methods.recipe import Draft, Explanation, Say, Stage
+from anonlib.methods.boxed import Coded
+from anonlib.methods.class_promises import Asked, Promise, class_promise
+from anonlib.methods.recipe import Draft, Explanation, Run, Say
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.solvers.classes.full_domain_lattice import ClassFinder, Combinations, search
 from anonlib.spec.layouts import EC_ID
@@ -40,37 +42,36 @@ CELLS = 2_000_000
 
 def promised(table: Microdata, counts: SensitiveCounts, wanted: TIncognito) -> Promise:
     """What the spec asks of every class."""
-    return promise(table, counts, Asked(k=wanted.k, t=Fraction(wanted.t)))
+    return class_promise(table, counts, Asked(k=wanted.k, t=Fraction(wanted.t)))
 
 
-def t_incognito(table: Microdata, wanted: TIncognito, key: bytes, stage: Stage, say: Say) -> Draft:
-    """Publish `table` at the levels that keep the promise and lose least. `key` plays no part: nothing is drawn."""
+def t_incognito(table: Microdata, wanted: TIncognito, run: Run) -> Draft:
+    """Publish `table` at the levels that keep the promise and lose least. The key plays no part: nothing is drawn."""
     started = time.monotonic()
-    statistics = classes.count(table, say)
-    made = promised(table, statistics.counts, wanted)
-    coded = classes.read_coded(table, statistics, True, say)
-    say("counting the combinations of quasi-identifiers and sensitive values")
+    statistics = boxed.count(table, run.say)
+    promise = promised(table, statistics.counts, wanted)
+    coded = boxed.read_coded(table, [statistics], True, run.say)
+    run.say("counting the combinations of quasi-identifiers and sensitive values")
     combinations = _combinations(coded)
-    say(f"searching the levels for {len(combinations.columns[0]):,} combinations")
-    chosen = search(combinations, coded.domains, made.requirement)
+    run.say(f"searching the levels for {len(combinations.columns[0]):,} combinations")
+    chosen = search(combinations, coded.domains, promise.requirement)
     heights = dict(zip(table.quasi_identifiers, chosen.heights, strict=True))
-    say(f"levels {heights}; checked {chosen.checked:,} of {chosen.nodes:,} choices")
+    run.say(f"levels {heights}; checked {chosen.checked:,} of {chosen.nodes:,} choices")
     finder = ClassFinder.of(combinations.columns, coded.domains, chosen.heights)
     boxes = boxes_of_classes(combinations.columns, coded.domains, chosen.classes)
-    boxed = cut.over_batches(
-        coded.frame, _Lookup(finder, boxes), box_schema(coded.quasi_identifiers, more=f"{EC_ID} bigint")
-    )
+    published = over_batches(coded.frame, _Lookup(finder, boxes), fields(boxed.class_schema(coded)), kept=())
     solver = classes.solver_part(
         "full_domain_lattice", started, levels=heights, checked=chosen.checked, choices=chosen.nodes
     )
-    return classes.publish_boxed(coded, boxed, made, "equivalence classes", solver, stage)
+    guarantee = class_promises.guarantee(table, promise, classes.MODEL)
+    return boxed.publish_classes(coded, published, guarantee, solver, run, started)
 
 
 def explain(table: Microdata, wanted: TIncognito, say: Say) -> Explanation:
     """What would be promised: one scan for the counts. Which levels keep it, only the combinations tell."""
-    made = promised(table, classes.count(table, say).counts, wanted)
-    summary = f"Recodes {made.counts.n:,} records, every quasi-identifier at one level for the whole table"
-    return classes.explained(table.sensitive, made, summary)
+    promise = promised(table, boxed.count(table, say).counts, wanted)
+    summary = f"Recodes {promise.counts.n:,} records, every quasi-identifier at one level for the whole table"
+    return classes.explained(table.sensitive, promise, summary)
 
 
 @dataclass(frozen=True)
@@ -78,21 +79,21 @@ class _Lookup:
     """The record kernel."""
 
     finder: ClassFinder
-    boxes: list[Any]
+    boxes: list[Box]
 
-    def __call__(self, columns: list[Codes], sensitive: Int64Array) -> dict[str, Any]:
-        number = self.finder(columns)
-        return classes.box_columns(self.boxes, number) | {"s0": sensitive.astype(np.int32), EC_ID: number}
+    def __call__(self, columns: dict[str, Codes]) -> dict[str, Any]:
+        number = self.finder([columns[f"q{i}"] for i in range(len(self.boxes))])
+        return boxed.box_columns(self.boxes, number) | {"s0": columns["s0"], EC_ID: number}
 
 
-def _combinations(coded: classes.Coded) -> Combinations:
+def _combinations(coded: Coded) -> Combinations:
     try:
-        columns, values, records = cut.combinations_with_values(coded.frame, CELLS)
-    except cut.TooMany as error:
+        columns, values, records = combinations_with_values(coded.frame, CELLS)
+    except TooMany as error:
         raise Unsatisfiable(
             f"full-domain recoding works on the driver, and {error}; give fewer or coarser quasi-identifiers, or use mondrian: "
             "{t: ..., k: ...}"
         ) from None
-    of = cut.numbered(columns)
+    of = numbered(columns)
     _, first = np.unique(of, return_index=True)
-    return Combinations(tuple(column[first] for column in columns), of, values, records, coded.statistics.counts.m)
+    return Combinations(tuple(column[first] for column in columns), of, values, records, coded.sizes[0])

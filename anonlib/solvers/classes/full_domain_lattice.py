@@ -154,8 +154,7 @@ def grouped(column: Codes, domain: Domain, height: int) -> Codes:
         return column
     if isinstance(domain, NumericDomain):
         intervals = 2 ** (HALVINGS + 1 - height)
-        share = (column - domain.low) / domain.width
-        return np.asarray(np.minimum((share * intervals).astype(np.int64), intervals - 1))
+        return np.asarray(np.minimum((domain.share(column) * intervals).astype(np.int64), intervals - 1))
     codes = column.astype(np.int64)
     return np.zeros_like(codes) if domain.hierarchy is None else np.asarray(domain.hierarchy.ancestors[codes, height])
 

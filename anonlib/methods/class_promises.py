@@ -1,7 +1,8 @@
-"""What a baseline promises of its equivalence classes: the predicate, the words and the numbers, from one and the same parameters."""
+"""What is promised of equivalence classes: the predicate, the words and the numbers, from one and the same parameters."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -25,6 +26,7 @@ from anonlib.privacy.class_requirements import (
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.t_closeness import GroundDistance, TCloseness
 from anonlib.release.manifest import GuaranteePart, ValuePart
+from anonlib.spec.release import Sensitive
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class Asked:
 
     def numbers(self) -> dict[str, str]:
         """{name: exact text} of what is asked."""
-        found = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {name: text(Fraction(number)) for name, number in found.items() if number is not None}
+        asked = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: text(Fraction(number)) for name, number in asked.items() if number is not None}
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Promise:
     closeness: TCloseness | None
 
 
-def promise(table: Microdata, counts: SensitiveCounts, asked: Asked) -> Promise:
+def class_promise(table: Microdata, counts: SensitiveCounts, asked: Asked) -> Promise:
     """The promise over the values of `counts`. Raises Unsatisfiable, with the most that can be asked, when not even the whole table keeps
     it, and SpecError when t has no distance to measure by, or a hierarchy has no use."""
     if asked.t is None and table.columns.sensitive[0].hierarchy is not None:
@@ -79,15 +81,15 @@ def promise(table: Microdata, counts: SensitiveCounts, asked: Asked) -> Promise:
     parts += caps
     closeness = None
     if asked.t is not None:
-        closeness = TCloseness(ground_distance(table, counts), counts.counts, asked.t)
+        closeness = TCloseness(ground_distance(table.columns.sensitive[0], counts), counts.counts, asked.t)
         parts.append(closeness)
     lowest = tuple(map(min, zip(*(cap.caps for cap in caps), strict=True))) if caps else None
     return Promise(asked, counts, all_of(parts), lowest, closeness)
 
 
-def ground_distance(table: Microdata, counts: SensitiveCounts) -> GroundDistance:
-    """How far apart the sensitive values are: by rank, by hierarchy, or all equally."""
-    column = table.columns.sensitive[0]
+def ground_distance(column: Sensitive, counts: SensitiveCounts) -> GroundDistance:
+    """How far apart the values of a sensitive column are: by rank, by hierarchy, or all equally. Raises SpecError for values that the
+    distance has no place for."""
     if column.type == "numeric":
         return GroundDistance.ordered(counts.values)
     if column.hierarchy is not None:
@@ -121,30 +123,51 @@ def check_eligible(column: str, counts: SensitiveCounts, l: int, name: str) -> N
         )
 
 
-def words(column: str, made: Promise) -> str:
+def words(column: str, promise: Promise) -> str:
     """The promise in words, from the numbers used."""
-    numbers = {name: Fraction(number) for name, number in made.asked.numbers().items()}
-    return templates.classes(column, numbers, made.closeness.distance.kind if made.closeness is not None else "")
+    numbers = {name: Fraction(number) for name, number in promise.asked.numbers().items()}
+    return templates.classes(column, numbers, promise.closeness.distance.kind if promise.closeness is not None else "")
 
 
-def guarantee(table: Microdata, made: Promise, model: str) -> GuaranteePart:
+def guarantee(table: Microdata, promise: Promise, model: str) -> GuaranteePart:
     """The promise as the manifest states it."""
-    column, counts = table.columns.sensitive[0], made.counts
-    distance = made.closeness.distance.kind if made.closeness is not None else ""
+    kind, column = types(table.frame)[table.sensitive], table.columns.sensitive[0]
+    stated, asked = words(table.sensitive, promise), promise.asked.numbers()
+    return guarantee_part(
+        model, stated, table.sensitive, kind, column, promise.counts, asked, promise.closeness, promise.caps
+    )
+
+
+def guarantee_part(
+    model: str,
+    words: str,
+    name: str,
+    spark_type: str,
+    column: Sensitive,
+    counts: SensitiveCounts,
+    asked: dict[str, str],
+    closeness: TCloseness | None,
+    caps: Sequence[Fraction] | None = None,
+) -> GuaranteePart:
+    """What is promised of one sensitive column `name`, as the manifest states it.
+
+    asked : {number of the promise: exact text}; closeness, caps : as in `Promise`
+    """
+    distance = "" if closeness is None else closeness.distance.kind
     return GuaranteePart(
         model=model,
-        words=words(table.sensitive, made),
-        sensitive=table.sensitive,
-        sensitive_type=types(table.frame)[table.sensitive],
+        words=words,
+        sensitive=name,
+        sensitive_type=spark_type,
         values=[
             ValuePart(
                 value=value,
                 count=int(counts.counts[i]),
-                threshold=text(min(Fraction(1), made.caps[i])) if made.caps is not None else None,
+                threshold=text(min(Fraction(1), caps[i])) if caps is not None else None,
             )
             for i, value in enumerate(counts.values)
         ],
-        asked=made.asked.numbers(),
+        asked=asked,
         distance=distance,
         hierarchy=column.hierarchy.rows if distance == "hierarchical" and column.hierarchy is not None else [],
     )

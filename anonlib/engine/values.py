@@ -1,15 +1,20 @@
-"""Values of a column by their codes: the driver's list of texts, joined to rows that carry a code."""
+"""Small driver-side tables for joins (sensitive values, thresholds, query masks), and the values that codes stand for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from anonlib.engine.small_table import small_table
 from anonlib.engine.statistics import typed_value
 from anonlib.sql import quoted
+
+
+def small_table(beside: DataFrame, schema: str, rows: Sequence[tuple[Any, ...]]) -> DataFrame:
+    """`rows` as a DataFrame of `beside`'s session, marked for broadcast. `schema` is DDL, e.g. "value string, code int"."""
+    return beside.sparkSession.createDataFrame(list(rows), schema).hint("broadcast")
 
 
 def with_values(

@@ -1,0 +1,113 @@
+"""Pure kernels over Arrow batches of records: new columns batch by batch, or sums over what the tasks say.
+
+A kernel is pickled: the package that holds it must be importable on the workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from anonlib.arrays import Codes, Float64Array
+from anonlib.engine.relational import aggregate, rows
+
+BatchKernel = Callable[[dict[str, Codes]], Mapping[str, Any]]
+"""{column: (n,) codes} of n records -> {new column: as many values}."""
+PartitionSum = Callable[[Iterable[Any]], Float64Array]
+"""(the record batches of a partition) -> (length,) float64."""
+PartitionRows = Callable[[Iterable[Any]], Mapping[str, Any]]
+"""(the record batches of a partition) -> {column: values}, few rows."""
+
+ARROW = {
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "string": pa.string(),
+    "array<int>": pa.list_(pa.int32()),
+}
+"""Arrow's types of the Spark types that kernels give."""
+
+
+def fields(schema: str) -> dict[str, str]:
+    """{column: Spark type} of DDL such as "q0 bigint, q1_set array<int>"."""
+    return dict(part.strip().split(" ") for part in schema.split(","))
+
+
+def over_batches(
+    frame: DataFrame, kernel: BatchKernel, added: Mapping[str, str], kept: Sequence[str] | None = None
+) -> DataFrame:
+    """The columns `kept` of `frame` (all of them when None), untouched, and `added` {name: Spark type}: what `kernel` says of each batch.
+
+    frame : columns of codes, bigint, double or int, without nulls. Narrow: one pass through Arrow; rows and partitions stay.
+    """
+    kinds = dict(frame.dtypes)
+    kinds = {name: kinds[name] for name in (frame.columns if kept is None else kept)} | dict(added)
+    schema = pa.schema([(name, ARROW[kind]) for name, kind in kinds.items()])
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            columns = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
+            values = kernel({name: column.to_numpy(zero_copy_only=False) for name, column in columns.items()})
+            given = {name: pa.array(values[name], schema.field(name).type) for name in added}
+            passed = {name: column.cast(schema.field(name).type) for name, column in columns.items() if name in kinds}
+            yield pa.RecordBatch.from_arrays([(passed | given)[name] for name in kinds], schema=schema)
+
+    return frame.mapInArrow(task, ", ".join(f"{name} {kind}" for name, kind in kinds.items()))
+
+
+def partial_sums(frame: DataFrame, kernel: PartitionSum, length: int) -> Float64Array:
+    """The sum over all partitions of `kernel(record batches of the partition)`, a float64 vector of `length`.
+
+    kernel : gets the iterator of the partition's Arrow record batches, and returns (length,) float64. An empty partition may call it with
+             no batch, or not at all.
+
+    One job: each task emits one vector, the vectors are added by position (one shuffle of tasks x length rows), and `length` rows
+    reach the driver. Sums of doubles may differ in their last digits from run to run. Raises ValueError inside the task when the
+    kernel's vector has another length.
+    """
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        vector = np.asarray(kernel(batches), dtype=np.float64)
+        if vector.shape != (length,):
+            raise ValueError(f"the kernel returned shape {vector.shape}, not ({length},)")
+        at = np.flatnonzero(vector)
+        yield pa.RecordBatch.from_arrays([pa.array(at.astype(np.int32)), pa.array(vector[at])], names=["at", "part"])
+
+    summed = frame.mapInArrow(task, "at int, part double").groupBy("at").agg(F.sum("part").alias("total"))
+    total = np.zeros(length, dtype=np.float64)
+    for row in rows(summed, length):
+        total[row["at"]] = row["total"]
+    return total
+
+
+def merged(
+    frame: DataFrame,
+    kernel: PartitionRows,
+    schema: str,
+    by: Sequence[str],
+    aggregates: Mapping[str, str],
+    limit: int,
+) -> list[dict[str, Any]]:
+    """What `kernel` finds in each partition, merged on the cluster.
+
+    kernel : gets the partition's Arrow record batches and returns {column of `schema`: array}, few rows
+    by, aggregates : how the rows of different tasks are merged, {name: SQL aggregate}
+
+    One job; at most `limit` rows reach the driver, more are an error.
+    """
+    kinds = fields(schema)
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        values = kernel(batches)
+        columns = [pa.array(values[name], ARROW[kind]) for name, kind in kinds.items()]
+        yield pa.RecordBatch.from_arrays(columns, names=list(kinds))
+
+    return rows(aggregate(frame.mapInArrow(task, schema), by, aggregates), limit)

@@ -1,0 +1,94 @@
+"""Partitions of a coded table: which one a record belongs to, what each holds, and a kernel over all records of each at once.
+
+    coded      : q0, q1, ... (bigint or double), s0, s1, ... (int), as `anonlib.engine.codes.encode` gives them
+    located    : the same and `partition` bigint, the partition a record belongs to; and `node` bigint, where a kernel is to know more of
+                 a record's place than that
+
+A partition is what one task works on in one piece, not a partition of Spark's. Nothing here looks at sensitive values to decide where a
+record goes; `partition_counts` reports them so that the driver can merge partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from anonlib.arrays import Codes, Int64Array
+from anonlib.engine.batches import fields, over_batches
+from anonlib.engine.codes import bounded, code_columns, sensitive_columns
+from anonlib.engine.failures import TaskRefusal
+from anonlib.engine.relational import with_columns
+from anonlib.errors import AnonlibError
+from anonlib.keyed import Stream
+
+PARTITION, NODE = "partition", "node"
+
+PartitionKernel = Callable[[list[Codes], list[Int64Array], Int64Array, int], dict[str, Any]]
+"""(code columns, sensitive columns, nodes, partition) -> {column of the schema: as many values as records come out}."""
+Locate = Callable[[list[Codes]], Int64Array]
+"""code columns -> the partition of each record."""
+
+
+def in_one_piece(coded: DataFrame) -> DataFrame:
+    """`coded`, located in one partition. Narrow."""
+    return with_columns(coded, {PARTITION: "0L"})
+
+
+def located(coded: DataFrame, locate: Locate) -> DataFrame:
+    """`coded` with `partition` = locate(code columns). Narrow: one pass of the codes through Arrow; Spark's partitions stay."""
+    names = code_columns(coded)
+    return over_batches(
+        coded, lambda columns: {PARTITION: locate([columns[name] for name in names])}, {PARTITION: "bigint"}
+    )
+
+
+def renumbered(records: DataFrame, number: Int64Array) -> DataFrame:
+    """Located records, with partition number[p] where they were in p. Narrow."""
+    kept = [name for name in records.columns if name != PARTITION]
+    return over_batches(records, lambda columns: {PARTITION: number[columns[PARTITION]]}, {PARTITION: "bigint"}, kept)
+
+
+def partition_counts(records: DataFrame, number: int, sizes: Sequence[int]) -> Int64Array:
+    """(number, sum of sizes) int64: records of each sensitive value in each partition, sensitive column after sensitive column.
+
+    sizes : how many values each sensitive column has. A shuffle of number x m counts for each column, all of which reach the driver.
+    """
+    return np.concatenate([_counts(records, number, f"s{i}", m) for i, m in enumerate(sizes)], axis=1)
+
+
+def _counts(records: DataFrame, number: int, column: str, m: int) -> Int64Array:
+    counted = records.groupBy(PARTITION, column).agg(F.count(F.lit(1)).alias("records"))
+    table = bounded(counted, number * m, "partitions by sensitive values")
+    counts = np.zeros((number, m), dtype=np.int64)
+    counts[table[PARTITION].to_numpy(np.int64), table[column].to_numpy(np.int64)] = table["records"].to_numpy(np.int64)
+    return counts
+
+
+def over_partitions(records: DataFrame, kernel: PartitionKernel, schema: str, key: bytes, purpose: str) -> DataFrame:
+    """Run `kernel` on all records of each partition at once, in an order that only `key` knows, so that no kernel can lean on the input's.
+
+    schema : DDL of what the kernel returns. Nodes are 0 where `records` have none. One shuffle of all codes; a task holds one partition in
+    memory (about 8 bytes a code, times a few). What the kernel refuses (AnonlibError) fails the run in its own words.
+    """
+    names, sensitive, result = code_columns(records), sensitive_columns(records), list(fields(schema))
+    has_nodes = NODE in records.columns
+
+    def task(group: pd.DataFrame) -> pd.DataFrame:
+        partition = int(group[PARTITION].iloc[0])
+        columns = [group[name].to_numpy() for name in names]
+        values = [group[name].to_numpy(np.int64) for name in sensitive]
+        nodes = group[NODE].to_numpy(np.int64) if has_nodes else np.zeros(len(group), dtype=np.int64)
+        order = np.lexsort((*values, *reversed(columns), nodes))  # the same records, the same order, however they came
+        order = order[Stream(key, purpose, partition).permutation(len(order))]
+        try:
+            given = kernel([c[order] for c in columns], [v[order] for v in values], nodes[order], partition)
+        except AnonlibError as error:
+            raise TaskRefusal(str(error), type(error)) from error
+        return pd.DataFrame({name: given[name] for name in result})
+
+    return records.groupBy(PARTITION).applyInPandas(task, schema)
