@@ -44,8 +44,8 @@ from anonlib.release.manifest import GuaranteePart, RowsPart, SizePart, SolverPa
 from anonlib.solvers.buckets import choose
 from anonlib.solvers.buckets import fake_values as fake_solver
 from anonlib.solvers.buckets.fake_values import FakePlan
-from anonlib.spec.bucketize import Bucketize, PrivacyWanted
 from anonlib.spec.layouts import BUCKET_ID, COUNT
+from anonlib.spec.methods.bucketize import Bucketize, PrivacyWanted
 
 
 def f_privacy(wanted: PrivacyWanted) -> FPrivacy:

@@ -55,7 +55,7 @@ from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.match_buckets import MatchBuckets
 from anonlib.release.manifest import GuaranteePart, RowsPart, SolverPart, ValuePart
 from anonlib.solvers.matching.match_partitions import MAX_BUCKET, Bucketing, GoodPool, merged_runs
-from anonlib.spec.heterogeneous import Heterogeneous
+from anonlib.spec.methods.heterogeneous import Heterogeneous
 
 ORDER = "heterogeneous: order of the records of a partition"
 POOLS = "heterogeneous: which records go to which pool"

@@ -14,7 +14,7 @@ from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.match_buckets import MatchBuckets
 from anonlib.solvers.matching.beta_buckets import by_l_diversity, fewest_dummies, largest_buckets, published_bound
 from anonlib.solvers.matching.beta_pools import ALGORITHM
-from anonlib.spec.heterogeneous import Heterogeneous
+from anonlib.spec.methods.heterogeneous import Heterogeneous
 
 MOST = 20
 

@@ -42,7 +42,7 @@ from anonlib.release.manifest import GuaranteePart, RowsPart, SizePart, SolverPa
 from anonlib.release.perturbed import DOMAIN, MICRODATA, OPERATORS, operator_types
 from anonlib.solvers.subtables.perturbation_partitioning import Partitioning, solve, solve_whole
 from anonlib.spec.layouts import SUBTABLE
-from anonlib.spec.perturb import Perturb
+from anonlib.spec.methods.perturb import Perturb
 from anonlib.sql import quoted
 from anonlib.words import beliefs_in_columns, percent
 

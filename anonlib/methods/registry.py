@@ -7,16 +7,16 @@ from typing import Any
 from anonlib.methods import bucketize, heterogeneous, heterogeneous_explain, perturb, sabre, sabre_explain
 from anonlib.methods.baselines import anatomy, burel, mondrian, ring_generalization, t_incognito
 from anonlib.methods.recipe import Recipe, TwoFunctions
-from anonlib.spec.anatomy import Anatomy
-from anonlib.spec.bucketize import Bucketize
-from anonlib.spec.burel import BuReL
-from anonlib.spec.heterogeneous import Heterogeneous
 from anonlib.spec.method import Method
-from anonlib.spec.mondrian import Mondrian
-from anonlib.spec.perturb import Perturb
-from anonlib.spec.ring_generalization import RingGeneralization
-from anonlib.spec.sabre import Sabre
-from anonlib.spec.t_incognito import TIncognito
+from anonlib.spec.methods.anatomy import Anatomy
+from anonlib.spec.methods.bucketize import Bucketize
+from anonlib.spec.methods.burel import BuReL
+from anonlib.spec.methods.heterogeneous import Heterogeneous
+from anonlib.spec.methods.mondrian import Mondrian
+from anonlib.spec.methods.perturb import Perturb
+from anonlib.spec.methods.ring_generalization import RingGeneralization
+from anonlib.spec.methods.sabre import Sabre
+from anonlib.spec.methods.t_incognito import TIncognito
 
 RECIPES: dict[type[Method], Recipe[Any]] = {
     Bucketize: TwoFunctions(bucketize.bucketize, bucketize.explain),

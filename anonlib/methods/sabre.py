@@ -61,7 +61,7 @@ from anonlib.solvers.classes.ec_size_tree import choose, refuse_few
 from anonlib.solvers.classes.sabre_buckets import BucketPartition
 from anonlib.solvers.classes.sub_buckets import Packing
 from anonlib.solvers.matching.match_partitions import merged_runs
-from anonlib.spec.sabre import Sabre
+from anonlib.spec.methods.sabre import Sabre
 from anonlib.words import HOW_CLASSES_CAME
 
 ORDER = "sabre: order of the records of a partition"

@@ -26,7 +26,7 @@ from anonlib.privacy.t_closeness import TCloseness, guarantee_words
 from anonlib.solvers.classes.ec_size_tree import choose
 from anonlib.solvers.classes.sabre_buckets import BucketPartition
 from anonlib.solvers.classes.sub_buckets import Packing, pack
-from anonlib.spec.sabre import Sabre
+from anonlib.spec.methods.sabre import Sabre
 from anonlib.words import HOW_CLASSES_CAME
 
 SAMPLE = 20_000

@@ -1,11 +1,11 @@
 """What the steward asks: one typed, validated description of a release, built by YAML and by Python alike."""
 
-from anonlib.spec.anatomy import Anatomy
-from anonlib.spec.bucketize import Bucketize, PrivacyWanted
 from anonlib.spec.keys import resolve_key
 from anonlib.spec.load import load_spec, parse_spec
 from anonlib.spec.method import Method
 from anonlib.spec.methods import METHODS
+from anonlib.spec.methods.anatomy import Anatomy
+from anonlib.spec.methods.bucketize import Bucketize, PrivacyWanted
 from anonlib.spec.release import Column, Columns, Input, Missing, Output, QuasiIdentifier, ReleaseSpec
 
 __all__ = [

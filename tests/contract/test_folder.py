@@ -20,9 +20,9 @@ from anonlib.audit import folder, folder_judge
 from anonlib.audit.folder_judge import COLUMN_LIST
 from anonlib.engine import order
 from anonlib.release.manifest import Manifest, QuasiIdentifierPart
-from anonlib.spec.bucketize import Bucketize
-from anonlib.spec.methods import Perturb
-from anonlib.spec.mondrian import Mondrian
+from anonlib.spec.methods.bucketize import Bucketize
+from anonlib.spec.methods.mondrian import Mondrian
+from anonlib.spec.methods.perturb import Perturb
 from tests.door import VALUES, bucketize, cut, people, with_column, write_files
 from tests.footers import write_with_pairs
 

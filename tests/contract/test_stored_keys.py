@@ -8,7 +8,7 @@ import pytest
 
 from anonlib import workflow
 from anonlib.errors import Unsatisfiable
-from anonlib.spec.methods import Perturb
+from anonlib.spec.methods.perturb import Perturb
 from tests.door import KEY, bucketize, cut, people
 
 pytestmark = pytest.mark.spark

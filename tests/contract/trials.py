@@ -33,8 +33,8 @@ from anonlib.privacy import class_requirements as requirements
 from anonlib.privacy import f_privacy, rho_privacy, subtables, t_closeness
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.solvers.buckets import fake_values
-from anonlib.spec.bucketize import Bucketize
-from anonlib.spec.perturb import Perturb
+from anonlib.spec.methods.bucketize import Bucketize
+from anonlib.spec.methods.perturb import Perturb
 from tests import paper
 
 KEY = bytes(range(32))

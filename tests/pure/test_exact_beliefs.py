@@ -15,7 +15,7 @@ import pytest
 
 from anonlib.methods.heterogeneous import Matching, bucketing, thresholds
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.spec.heterogeneous import Heterogeneous
+from anonlib.spec.methods.heterogeneous import Heterogeneous
 from tests.oracles.consistent_assignments import value_beliefs
 from tests.pure.test_matching import DOMAINS, KEY, records
 from tests.thorough import trials

@@ -12,8 +12,8 @@ from anonlib import words as sentences
 from anonlib.audit.promised import generalized
 from anonlib.errors import SpecError
 from anonlib.methods.heterogeneous import words
-from anonlib.spec.heterogeneous import Heterogeneous
 from anonlib.spec.load import parse_spec
+from anonlib.spec.methods.heterogeneous import Heterogeneous
 
 
 @pytest.mark.parametrize(

@@ -257,7 +257,7 @@ FAULTS = {
         minimal(method={"anatomy": {"l": 2}, "bucketize": {}}),
         ["method: 2 are named (anatomy, bucketize)", "exactly one"],
     ),
-    "no method": (minimal(method={}), ["method: 0 are named", "bucketize, anatomy"]),
+    "no method": (minimal(method={}), ["method: 0 are named", "anatomy, bucketize"]),
     "bare method": (minimal(method="anatomy"), ["method: 'anatomy' is not a mapping"]),
     "misspelt method": (
         minimal(method={"bucketise": {}}),

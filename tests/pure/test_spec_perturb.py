@@ -9,7 +9,7 @@ import pytest
 
 from anonlib.errors import SpecError
 from anonlib.spec import parse_spec
-from anonlib.spec.perturb import Perturb
+from anonlib.spec.methods.perturb import Perturb
 
 
 def spec(**parameters: Any) -> dict[str, Any]:

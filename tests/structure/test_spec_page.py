@@ -1,4 +1,4 @@
-"""docs/spec.md lists every key of the release spec, no other, with its default and its choices."""
+"""docs/spec.md, or the page of a method, lists every key of the release spec, no other, with its default and its choices."""
 
 from __future__ import annotations
 
@@ -14,13 +14,22 @@ from anonlib.spec import METHODS, ReleaseSpec
 from anonlib.spec.method import Method
 from anonlib.spec.part import Part
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "spec.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 REQUIRED_BY_YAML = ("input", "output")  # only a spec built in Python may lack them
 
 
+def page_of(method: str) -> Path:
+    """The page that a method may have for itself."""
+    return DOCS / f"{method.replace('_', '-')}.md"
+
+
 def documented() -> dict[str, tuple[str, str]]:
-    """{key path: (default as printed, what it says)} of the page's table."""
-    rows = re.findall(r"^\| `([^`]+)` \| ([^|]*) \| (.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    """{key path: (default as printed, what it says)} of the table on docs/spec.md, and on pages that are called after a method."""
+    pages = [DOCS / "spec.md", *(page for name in METHODS if (page := page_of(name)).exists())]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    rows = re.findall(
+        r"^\| `((?:input|output|columns|missing|method|random|audit)[^`]*)` \| ([^|]*) \| (.*) \|$", text, re.MULTILINE
+    )
     assert len({key for key, _, _ in rows}) == len(rows), "a key is listed twice"
     return {key: (default.strip(), words) for key, default, words in rows}
 

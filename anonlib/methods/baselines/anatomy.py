@@ -14,7 +14,7 @@ from anonlib.privacy.buckets import BucketSolution
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy, Thresholds
 from anonlib.solvers.buckets import anatomy as solver
-from anonlib.spec.anatomy import Anatomy
+from anonlib.spec.methods.anatomy import Anatomy
 
 
 def choose_buckets(counts: SensitiveCounts, wanted: Anatomy) -> tuple[Thresholds, BucketSolution]:

@@ -35,7 +35,7 @@ from anonlib.methods.recipe import Draft, Explanation, Run, Say
 from anonlib.privacy.class_requirements import Requirement, enhanced_beta_likeness
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.solvers.classes.burel import ROOM, ValueBuckets, class_sizes, value_buckets
-from anonlib.spec.burel import BuReL
+from anonlib.spec.methods.burel import BuReL
 
 PURPOSE = "burel: order of the records of a partition"
 DRAW = "burel: which records classes start from"

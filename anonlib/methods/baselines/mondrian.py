@@ -28,7 +28,7 @@ from anonlib.methods.class_promises import Asked, Promise, class_promise
 from anonlib.methods.recipe import Draft, Explanation, Run, Say
 from anonlib.privacy.class_requirements import Requirement
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.spec.mondrian import Mondrian
+from anonlib.spec.methods.mondrian import Mondrian
 
 PURPOSE = "mondrian: order of the records of a partition"
 

@@ -42,7 +42,7 @@ from anonlib.methods.recipe import Draft, Explanation, Grid, Run, Say
 from anonlib.privacy.class_requirements import ShareCaps, frequency_diversity
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.release.manifest import GuaranteePart, ValuePart
-from anonlib.spec.ring_generalization import RingGeneralization
+from anonlib.spec.methods.ring_generalization import RingGeneralization
 
 PURPOSE = "nh: order of the records of a partition"
 DRAW = "nh: which matching of each ring"

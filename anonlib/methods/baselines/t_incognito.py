@@ -34,7 +34,7 @@ from anonlib.methods.recipe import Draft, Explanation, Run, Say
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.solvers.classes.full_domain_lattice import ClassFinder, Combinations, search
 from anonlib.spec.layouts import EC_ID
-from anonlib.spec.t_incognito import TIncognito
+from anonlib.spec.methods.t_incognito import TIncognito
 
 CELLS = 2_000_000
 """Combinations of quasi-identifiers and sensitive values that the driver takes: about 200 MB with seven attributes."""

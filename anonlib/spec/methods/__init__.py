@@ -1,28 +1,30 @@
-"""Which method publishes the table: one frozen class of parameters a method, found by its name."""
+"""Which method publishes the table: one frozen class of parameters a method, a file each in this folder, found by its name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 from pydantic import ValidationError
 
-from anonlib.spec.anatomy import Anatomy
-from anonlib.spec.bucketize import Bucketize
-from anonlib.spec.burel import BuReL
-from anonlib.spec.heterogeneous import Heterogeneous
 from anonlib.spec.method import Method
-from anonlib.spec.mondrian import Mondrian
 from anonlib.spec.part import Faults, did_you_mean, fault, faults_of, joined, listed, shown
-from anonlib.spec.perturb import Perturb
-from anonlib.spec.ring_generalization import RingGeneralization
-from anonlib.spec.sabre import Sabre
-from anonlib.spec.t_incognito import TIncognito
 
-METHODS: dict[str, type[Method]] = {
-    method.name: method
-    for method in (Bucketize, Anatomy, Perturb, Heterogeneous, Mondrian, RingGeneralization, BuReL, TIncognito, Sabre)
-}
+
+def _methods() -> dict[str, type[Method]]:
+    """{name: class} of the method that each file here defines."""
+    methods: dict[str, type[Method]] = {}
+    for file in iter_modules(__path__, f"{__name__}."):
+        inside = vars(import_module(file.name)).values()
+        methods |= {
+            c.name: c for c in inside if isinstance(c, type) and issubclass(c, Method) and c.__module__ == file.name
+        }
+    return methods
+
+
+METHODS: dict[str, type[Method]] = _methods()
 
 
 def read_method(given: Any) -> Method:
