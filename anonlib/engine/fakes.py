@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.engine.failures import TaskRefusal
+from anonlib.engine.local_table import local_table
 from anonlib.engine.statistics import typed_value
 from anonlib.errors import Unsatisfiable
 from anonlib.sql import quoted
@@ -41,7 +42,7 @@ def listed_values(
     if excluded is not None:
         frame = frame.join(excluded, "bucket_id", "left")
     listed = frame.mapInArrow(_lister(kernel, excluded is not None), "bucket_id long, code int")
-    domain = spark.createDataFrame(list(enumerate(values)), "code int, text string").select(
+    domain = local_table(spark, "code int, text string", list(enumerate(values))).select(
         "code", F.expr(typed_value("text", spark_type)).alias("value")
     )
     return listed.join(domain.hint("broadcast"), "code").select(
@@ -94,7 +95,7 @@ def excluded_codes(
     Cost: |g| rows per record and quasi-identifier are shuffled; the rules stay on the cluster.
     """
     spark = qit.sparkSession
-    domain = spark.createDataFrame([(v, c, f) for v, (c, f) in shares.items()], "value string, code int, share double")
+    domain = local_table(spark, "value string, code int, share double", [(v, c, f) for v, (c, f) in shares.items()])
     tagged = [
         F.struct(F.lit(k).alias("attribute"), F.expr(f"CAST({quoted(q)} AS STRING)").alias("z"))
         for k, q in enumerate(quasi_identifiers)

@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from anonlib.engine.local_table import local_table
 from anonlib.engine.statistics import typed_value
 
 CHUNK = 50_000
@@ -27,7 +28,8 @@ def repeated_rows(
     names      : of the id (long), value and count (long) columns
     spark_type : of the value column
 
-    The rows of one id stand together. Cost: the stretches travel in the plan; a shuffle of those few rows spreads them over tasks.
+    The rows of one id stand together. Cost: the stretches travel in the plan; where one task would have much
+    to do, a shuffle of those few rows spreads them.
     """
     id_name, value_name, count_name = names
     chunks: list[tuple[Any, ...]] = []
@@ -36,10 +38,10 @@ def repeated_rows(
         total += (stop - start) * len(values)
         for left in range(start, stop, CHUNK):
             chunks.append((left, min(left + CHUNK, stop) - 1, list(values), [int(c) for c in counts]))
-    frame = spark.createDataFrame(chunks, "first long, last long, texts array<string>, counts array<long>")
+    frame = local_table(spark, "first long, last long, texts array<string>, counts array<long>", chunks)
     tasks = max(1, min(len(chunks), -(-total // ROWS_PER_TASK)))
     return (
-        frame.repartition(tasks, "first")
+        (frame.repartition(tasks, "first") if tasks > 1 else frame.coalesce(1))
         .withColumn("values", F.expr(f"transform(texts, t -> {typed_value('t', spark_type)})"))
         .select(
             F.expr("explode(sequence(first, last))").alias("id"), F.expr("arrays_zip(values, counts)").alias("held")

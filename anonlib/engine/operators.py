@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from anonlib.engine.local_table import local_table
 from anonlib.engine.statistics import typed_value
 from anonlib.sql import quoted
 
@@ -25,7 +26,7 @@ def operators_table(
              it holds the values themselves or, of several columns, structs of them.
     """
     kinds = {name: "array<array<string>>" if name == domain else kind for name, kind in columns.items()}
-    frame = beside.sparkSession.createDataFrame(list(rows), ", ".join(f"{name} {kind}" for name, kind in kinds.items()))
+    frame = local_table(beside.sparkSession, ", ".join(f"{name} {kind}" for name, kind in kinds.items()), rows)
     typed = [typed_value(f"t[{k}]", kind) for k, kind in enumerate(sensitive.values())]
     named = ", ".join(f"{value} AS {quoted(name)}" for name, value in zip(sensitive, typed, strict=True))
     element = typed[0] if len(typed) == 1 else f"struct({named})"

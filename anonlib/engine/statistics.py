@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import Int64Array
 from anonlib.engine.failures import explained
+from anonlib.engine.local_table import local_table
 from anonlib.errors import SpecError
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.sql import quoted
@@ -200,7 +201,7 @@ def _check(table: pd.DataFrame, refuse: Mapping[str, str], sensitive: str, parts
 def _hashes(frame: DataFrame, sensitive: str, spark_type: str, counts: SensitiveCounts) -> tuple[str, Int64Array]:
     """xxhash64 of every value, computed by Spark itself from the values' texts cast back; another seed if two should collide."""
     spark = frame.sparkSession
-    values = spark.createDataFrame([(i, text) for i, text in enumerate(counts.values)], "code int, text string")
+    values = local_table(spark, "code int, text string", list(enumerate(counts.values)))
     code = "code_" if sensitive.lower() == "code" else "code"
     typed = values.select(F.col("code").alias(code), F.expr(typed_value("text", spark_type)).alias(sensitive))
     for seed in range(16):
@@ -235,7 +236,7 @@ def offsets_by_partition(partition: Int64Array, code: Int64Array, n: Int64Array)
 def _offsets_frame(cells: DataFrame, code: Mapping[str | None, int], frame: DataFrame) -> DataFrame:
     """The same prefix sums on the cluster: a window over partitions within each value, then one packed array per partition."""
     spark = frame.sparkSession
-    codes = spark.createDataFrame([(text, i) for text, i in code.items()], "text string, code int")
+    codes = local_table(spark, "text string, code int", list(code.items()))
     joined = (
         cells.alias("c")
         .join(codes.alias("v").hint("broadcast"), F.expr("c.text <=> v.text"))

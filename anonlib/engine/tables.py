@@ -55,10 +55,20 @@ def bare_type(kind: T.DataType) -> T.DataType:
     return kind
 
 
-def read_back(spark: SparkSession, path: str, format: str) -> DataFrame:
-    """A table of a release or of a working area, at exactly this path: what looks like a pattern (`a[b]`, `x*`) is none."""
+def read_back(spark: SparkSession, path: str, format: str, written: DataFrame | None = None) -> DataFrame:
+    """A table of a release or of a working area, at exactly this path: what looks like a pattern (`a[b]`, `x*`) is none.
+
+    written : the frame that this run wrote there, whose columns need not be asked of its files: that would be a job
+    """
     with explained(f"reading {path}"):
-        return spark.read.format(format).load(re.sub(r"([\[\]{}*?\\])", r"\\\1", path))
+        reader = spark.read.format(format)
+        if written is not None and format in SCHEMA_OF_READER:
+            reader = reader.schema(bare_type(written.schema))  # type: ignore[arg-type]
+        return reader.load(re.sub(r"([\[\]{}*?\\])", r"\\\1", path))
+
+
+SCHEMA_OF_READER = ("parquet", "orc")
+"""Formats whose reader may be told the columns; others (Delta) keep them apart from the files and refuse to be told."""
 
 
 FEW_RECORDS = 20_000
