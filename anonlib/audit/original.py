@@ -6,10 +6,12 @@ fingerprint, one grouping of the original by its sensitive column. The driver ge
 
 from __future__ import annotations
 
+from typing import Any
+
 from anonlib.audit.published import fresh_salt
 from anonlib.audit.verdict import Check
 from anonlib.engine.checksum import pieces, row_hash, sum_columns
-from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select
+from anonlib.engine.relational import DataFrame, Small, aggregate, select
 from anonlib.engine.statistics import value_text
 from anonlib.release.manifest import Manifest
 
@@ -28,32 +30,39 @@ def same_columns(original: DataFrame, published: DataFrame, names: list[str], se
     )
 
 
-def same_records(published: DataFrame, manifest: Manifest, original: DataFrame, names: list[str]) -> Check:
+def same_records(published: DataFrame, manifest: Manifest, original: DataFrame, names: list[str]) -> Small[Check]:
     """The columns `names` hold the same multiset of records, by a fingerprint under a fresh salt."""
     salt = fresh_salt()
-    found = []
-    for frame in (original, published):
+
+    def fingerprint(frame: DataFrame) -> Small[tuple[int, tuple[int, int, int]]]:
         hashed = select(frame, {"row": row_hash(frame, names, salt)})
-        row = one_row(aggregate(hashed, [], {"n": "count(1)", **sum_columns("row", "f")}))
-        found.append((int(row["n"]), pieces(row, "f")))
-    (n_original, of_original), (n_published, of_published) = found
-    same = of_original == of_published
-    return Check(
-        name="original: records",
-        passed=same and n_original == n_published == manifest.rows.input - manifest.rows.dropped,
-        asked=f"the {n_original:,} records of the original, each as often",
-        achieved=f"{n_published:,} records, {'the same' if same else 'not the same'}; the manifest counts "
-        f"{manifest.rows.input:,} less {manifest.rows.dropped:,} dropped",
-    )
+        sums = aggregate(hashed, [], {"n": "count(1)", **sum_columns("row", "f")})
+        return Small.of_row(sums, lambda row: (int(row["n"]), pieces(row, "f")))
+
+    def compared(sums: list[tuple[int, tuple[int, int, int]]]) -> Check:
+        (n_original, of_original), (n_published, of_published) = sums
+        same = of_original == of_published
+        return Check(
+            name="original: records",
+            passed=same and n_original == n_published == manifest.rows.input - manifest.rows.dropped,
+            asked=f"the {n_original:,} records of the original, each as often",
+            achieved=f"{n_published:,} records, {'the same' if same else 'not the same'}; the manifest counts "
+            f"{manifest.rows.input:,} less {manifest.rows.dropped:,} dropped",
+        )
+
+    return Small.of([fingerprint(original), fingerprint(published)], compared)
 
 
-def same_distribution(manifest: Manifest, original: DataFrame) -> Check:
+def same_distribution(manifest: Manifest, original: DataFrame) -> Small[Check]:
     """The manifest's count of each sensitive value is the original's."""
-    values = manifest.guarantee.values
     grouped = aggregate(original, [manifest.guarantee.sensitive], {"n": "count(1)"})
     texts = select(grouped, {"value": sensitive_text(original, manifest), "n": "n"})
-    limit = len(values) + 1
-    found = {r["value"]: int(r["n"]) for r in rows(texts.limit(limit), limit)}
+    limit = len(manifest.guarantee.values) + 1
+    return Small.of_rows(texts.limit(limit), limit, lambda rows: _distribution(manifest, rows))
+
+
+def _distribution(manifest: Manifest, rows: list[dict[str, Any]]) -> Check:
+    values, found = manifest.guarantee.values, {r["value"]: int(r["n"]) for r in rows}
     faults = [
         f"{v.value!r}: stated {v.count:,}, was {found.get(v.value, 0):,}"
         for v in values

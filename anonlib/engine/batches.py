@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.arrays import Codes, Float64Array
-from anonlib.engine.relational import aggregate, rows
+from anonlib.engine.relational import Small, aggregate, collected, rows
 
 BatchKernel = Callable[[dict[str, Codes]], Mapping[str, Any]]
 """{column: (n,) codes} of n records -> {new column: as many values}."""
@@ -73,6 +73,12 @@ def partial_sums(frame: DataFrame, kernel: PartitionSum, length: int) -> Float64
     reach the driver. Sums of doubles may differ in their last digits from run to run. Raises ValueError inside the task when the
     kernel's vector has another length.
     """
+    total: Float64Array = collected([summed(frame, kernel, length)])[0]
+    return total
+
+
+def summed(frame: DataFrame, kernel: PartitionSum, length: int) -> Small[Float64Array]:
+    """`partial_sums`, still to be asked for."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         vector = np.asarray(kernel(batches), dtype=np.float64)
@@ -81,11 +87,14 @@ def partial_sums(frame: DataFrame, kernel: PartitionSum, length: int) -> Float64
         at = np.flatnonzero(vector)
         yield pa.RecordBatch.from_arrays([pa.array(at.astype(np.int32)), pa.array(vector[at])], names=["at", "part"])
 
-    summed = frame.mapInArrow(task, "at int, part double").groupBy("at").agg(F.sum("part").alias("total"))
-    total = np.zeros(length, dtype=np.float64)
-    for row in rows(summed, length):
-        total[row["at"]] = row["total"]
-    return total
+    def added(by_place: list[dict[str, Any]]) -> Float64Array:
+        total = np.zeros(length, dtype=np.float64)
+        for row in by_place:
+            total[row["at"]] = row["total"]
+        return total
+
+    by_place = frame.mapInArrow(task, "at int, part double").groupBy("at").agg(F.sum("part").alias("total"))
+    return Small.of_rows(by_place, length, added)
 
 
 def merged(
@@ -96,12 +105,19 @@ def merged(
     aggregates: Mapping[str, str],
     limit: int,
 ) -> list[dict[str, Any]]:
+    """The rows of `tallied`. One job; at most `limit` rows reach the driver, more are an error."""
+    return rows(tallied(frame, kernel, schema, by, aggregates), limit)
+
+
+def tallied(
+    frame: DataFrame, kernel: PartitionRows, schema: str, by: Sequence[str], aggregates: Mapping[str, str]
+) -> DataFrame:
     """What `kernel` finds in each partition, merged on the cluster.
 
     kernel : gets the partition's Arrow record batches and returns {column of `schema`: array}, few rows
     by, aggregates : how the rows of different tasks are merged, {name: SQL aggregate}
 
-    One job; at most `limit` rows reach the driver, more are an error.
+    One shuffle of what the tasks found; a row for each that differs in `by`.
     """
     kinds = fields(schema)
 
@@ -110,4 +126,4 @@ def merged(
         columns = [pa.array(values[name], ARROW[kind]) for name, kind in kinds.items()]
         yield pa.RecordBatch.from_arrays(columns, names=list(kinds))
 
-    return rows(aggregate(frame.mapInArrow(task, schema), by, aggregates), limit)
+    return aggregate(frame.mapInArrow(task, schema), by, aggregates)

@@ -12,7 +12,8 @@
     frame = arranged(frame, number=8, by="ec_id")                    # rows and files in an order that says nothing
     stage(MICRODATA, frame)                                          # names and roles: anonlib.release.generalized
 
-Cost of `decode`: a broadcast join a sensitive column, and one pass through Arrow where an attribute is categorical. No shuffle.
+Cost of `decode`: a broadcast join a sensitive column of many values, and one pass through Arrow where an attribute is categorical. No
+shuffle.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from anonlib.engine.domains import QuasiIdentifiers
 from anonlib.engine.numeric_codes import code_type, value_of
 from anonlib.engine.relational import select
 from anonlib.engine.statistics import typed_value
-from anonlib.engine.values import small_table
+from anonlib.engine.values import SHORT, small_table, text_at
 from anonlib.hierarchy import Hierarchy
 from anonlib.sql import quoted
 
@@ -65,7 +66,7 @@ def decode(
 
     Per numeric attribute A: A_min, A_max. Per categorical one: A, an array sorted as Spark sorts (a missing value last), and A_label when a
     hierarchy gives one (the lowest node above the set). Then the sensitive columns and `keep`. One broadcast join per sensitive
-    column, and one pass through Arrow when an attribute is categorical; no shuffle.
+    column of more than `SHORT` values, and one pass through Arrow when an attribute is categorical; no shuffle.
     """
     frame, published = _with_sets(boxes, quasi_identifiers, [*(f"s{i}" for i in range(len(sensitive))), *keep]), {}
     for i, column in enumerate(quasi_identifiers.columns):
@@ -78,6 +79,9 @@ def decode(
                 published[f"{column.name}_label"] = f"b.q{i}_label"
     frame = frame.alias("b")
     for i, (name, (values, kind)) in enumerate(sensitive.items()):
+        if 0 < len(values) <= SHORT:
+            published[name] = text_at(f"b.s{i}", values, kind)
+            continue
         pairs = small_table(boxes, "code int, text string", list(enumerate(values)))
         typed = select(pairs, {"code": "code", "value": typed_value("text", kind)}).hint("broadcast")
         frame = frame.join(typed.alias(f"v{i}"), F.expr(f"b.s{i} = v{i}.code"))

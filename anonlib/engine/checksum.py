@@ -36,10 +36,16 @@ def row_hash(frame: DataFrame, columns: Sequence[str] | None = None, salt: int |
     """
     wanted = sorted(frame.columns if columns is None else columns)
     fields = {field.name: field for field in frame.schema.fields}
-    parts = [] if salt is None else [f"{int(salt)}L"]
+    parts = [] if salt is None else [salted(salt)]
     parts += _null_marks([quoted(name) for name in wanted])
     parts += [_hashable(quoted(name), fields[name].dataType, name, 0) for name in wanted]
     return f"xxhash64({', '.join(parts or ['0L'])})"
+
+
+def salted(salt: int) -> str:
+    """SQL: a salt for xxhash64 to begin with. As text: a number would stand in the code that Spark makes of a query, which would then have
+    to be compiled anew for each salt."""
+    return f"'{int(salt)}'"
 
 
 def sum_columns(hashed: str, prefix: str, times: str | None = None) -> dict[str, str]:

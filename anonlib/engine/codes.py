@@ -25,7 +25,7 @@ from anonlib.engine.numeric_codes import code_of
 from anonlib.engine.relational import aggregate, one_row, select
 from anonlib.engine.statistics import value_text
 from anonlib.engine.tables import types
-from anonlib.engine.values import small_table
+from anonlib.engine.values import SHORT, position_of, small_table
 from anonlib.errors import AnonlibError
 from anonlib.sql import quoted
 
@@ -53,8 +53,8 @@ def encode(
 
     sensitive : {column: its values as text in the order of their codes}, as `SensitiveCounts.values` has them
 
-    One broadcast join per categorical or sensitive column; partitions and the order of rows stay. A value that is in no domain fails
-    the task that meets it: the input changed since the domains were read.
+    One broadcast join per categorical or sensitive column of more than `SHORT` values; partitions and the order of rows stay. A value
+    that is in no domain fails the task that meets it: the input changed since the domains were read.
     """
     kinds = types(frame)
     columns = [(f"q{i}", column) for i, column in enumerate(quasi_identifiers.columns)]
@@ -67,13 +67,24 @@ def encode(
         dictionaries[f"s{i}"] = tuple(values)
     kept = {f"kept_{i}": quoted(name) for i, name in enumerate(keep)}  # names of the input may be like ours
     coded = select(frame, started | kept)
+    short = {code: known for code, known in dictionaries.items() if 0 < len(known) <= SHORT}
+    if short:
+        places = {code: _seen(position_of(code, known), code) for code, known in short.items()}
+        coded = select(coded, {n: places.get(n, n) for n in (*started, *kept)})
     for code, known in dictionaries.items():
+        if code in short:
+            continue
         pairs = small_table(frame, "text string, code bigint", [(text, i) for i, text in enumerate(known)])
         coded = coded.alias("r").join(pairs.alias("d"), F.expr(f"r.{code} <=> d.text"), "left")
-        kind = "BIGINT" if code.startswith("q") else "INT"
-        seen = f"CAST(CASE WHEN d.code IS NULL THEN raise_error('{CHANGED}') ELSE d.code END AS {kind})"
+        seen = _seen("d.code", code)
         coded = select(coded, {n: seen if n == code else f"r.{n}" for n in (*started, *kept)})
     return select(coded, {n: n for n in started} | dict(zip(keep, kept, strict=True)))
+
+
+def _seen(place: str, code: str) -> str:
+    """SQL: the code at `place`, which fails the task where there is none."""
+    kind = "BIGINT" if code.startswith("q") else "INT"
+    return f"CAST(coalesce({place}, raise_error('{CHANGED}')) AS {kind})"
 
 
 def code_columns(coded: DataFrame) -> list[str]:

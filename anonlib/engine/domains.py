@@ -22,7 +22,7 @@ from anonlib.domains import CategoricalDomain, Domain, NumericDomain
 from anonlib.engine.failures import explained
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.numeric_codes import check_coded, code_of
-from anonlib.engine.relational import aggregate, one_row, select
+from anonlib.engine.relational import Small, aggregate, collected, select
 from anonlib.engine.statistics import FLOATING, is_missing, value_text
 from anonlib.engine.tables import types
 from anonlib.errors import SpecError
@@ -71,7 +71,7 @@ class QuasiIdentifiers:
 def domain_statistics(table: Microdata) -> QuasiIdentifiers:
     """The domain of every quasi-identifier over the rows that the missing-value policy publishes.
 
-    Two jobs at most, which read different columns: one aggregate for the numeric ones (no shuffle of rows), one grouping of
+    One job of two parts at most, which read different columns: one aggregate for the numeric ones (no shuffle of rows), one grouping of
     (attribute, value) for the categorical ones (one shuffle of distinct values; rows x attributes are hashed).
 
     Raises SpecError: a numeric column with a missing, an infinite or no value, an infinite span, or more than 18 digits; a
@@ -86,8 +86,9 @@ def domain_statistics(table: Microdata) -> QuasiIdentifiers:
     for name in numeric:
         check_coded(name, kinds[name])
     with explained("reading the domains of the quasi-identifiers"):
-        bounds = numeric_bounds(table.published, numeric, kinds)
-        values = categories(table.published, categorical, kinds)
+        bounds, values = collected(
+            [numeric_bounds(table.published, numeric, kinds), categories(table.published, categorical, kinds)]
+        )
     columns = []
     for name, column in zip(table.quasi_identifiers, table.columns.quasi_identifiers, strict=True):
         if column.type == "numeric":
@@ -98,16 +99,22 @@ def domain_statistics(table: Microdata) -> QuasiIdentifiers:
     return QuasiIdentifiers(tuple(columns))
 
 
-def numeric_bounds(frame: DataFrame, names: Sequence[str], kinds: Mapping[str, str]) -> dict[str, tuple[Any, Any]]:
-    """{numeric column: (smallest, largest) code}. One job, no shuffle. Raises SpecError, see `domain_statistics`."""
+def numeric_bounds(
+    frame: DataFrame, names: Sequence[str], kinds: Mapping[str, str]
+) -> Small[dict[str, tuple[Any, Any]]]:
+    """{numeric column: (smallest, largest) code}. No shuffle. Raises SpecError, see `domain_statistics`."""
     if not names:
-        return {}
+        return Small((), lambda _: {})
     columns: dict[str, str] = {}
     sums: dict[str, str] = {}
     for i, name in enumerate(names):
         columns |= {f"c{i}": code_of(name, kinds[name]), f"m{i}": is_missing(name, kinds[name])}
         sums |= {f"low{i}": f"min(c{i})", f"high{i}": f"max(IF(m{i}, NULL, c{i}))", f"gaps{i}": f"count_if(m{i})"}
-    row = one_row(aggregate(select(frame, columns), [], sums | {"n": "count(1)"}))
+    sums["n"] = "count(1)"
+    return Small.of_row(aggregate(select(frame, columns), [], sums), lambda row: _bounds(row, names, kinds))
+
+
+def _bounds(row: Mapping[str, Any], names: Sequence[str], kinds: Mapping[str, str]) -> dict[str, tuple[Any, Any]]:
     if not row["n"]:
         raise SpecError("input: the table is empty, or missing: drop leaves no row; there is nothing to publish")
     ends = {}
@@ -129,16 +136,21 @@ def numeric_bounds(frame: DataFrame, names: Sequence[str], kinds: Mapping[str, s
     return ends
 
 
-def categories(frame: DataFrame, names: Sequence[str], kinds: Mapping[str, str]) -> dict[str, list[str | None]]:
-    """{categorical column: its distinct values as text, None for a missing one}. One job. Raises SpecError, see `domain_statistics`."""
+def categories(frame: DataFrame, names: Sequence[str], kinds: Mapping[str, str]) -> Small[dict[str, list[str | None]]]:
+    """{categorical column: its distinct values as text, None for a missing one}. One shuffle of them. Raises SpecError, see
+    `domain_statistics`."""
     if not names:
-        return {}
+        return Small((), lambda _: {})
     pairs = ", ".join(f"struct({i} AS which, {value_text(name, kinds[name])} AS text)" for i, name in enumerate(names))
     cells = select(select(frame, {"cell": f"explode(array({pairs}))"}), {"which": "cell.which", "text": "cell.text"})
     distinct = aggregate(cells, ["which", "text"], {"n": "count(1)"}).select("which", "text")
     limit = MAX_CATEGORIES * len(names) + 1
+    return Small.of_rows(distinct.limit(limit), limit, lambda rows: _by_column(rows, names))
+
+
+def _by_column(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, list[str | None]]:
     texts: dict[str, list[str | None]] = {name: [] for name in names}
-    for row in distinct.limit(limit).collect():  # bounded
+    for row in rows:
         texts[names[row["which"]]].append(row["text"])
     widest = max(names, key=lambda name: len(texts[name]))
     if len(texts[widest]) > MAX_CATEGORIES:

@@ -15,10 +15,11 @@ from anonlib.audit.bucketized import evidence as examples
 from anonlib.audit.bucketized.facts import BucketizedFacts
 from anonlib.audit.bucketized.judge import Stated, closest_to_threshold, judge, shares_of
 from anonlib.audit.bucketized.original import compare
-from anonlib.audit.bucketized.tables import scan_qit, scan_st
+from anonlib.audit.bucketized.tables import scan
 from anonlib.audit.published import check_told, described, fresh_salt, numbering
 from anonlib.audit.verdict import Verdict
 from anonlib.engine.relational import DataFrame
+from anonlib.engine.tables import FEW_RECORDS
 from anonlib.release.bucketized import QIT, ST
 from anonlib.release.manifest import Manifest
 from anonlib.spec.release import Columns
@@ -54,8 +55,17 @@ def audit(
         return first
     release = Stated(manifest, thresholds, stated.fake_values(manifest))
     salt = fresh_salt()
-    st = scan_st(tables[ST], manifest.guarantee.sensitive, release.values, release.largest, release.fake_values, salt)
-    qit = scan_qit(tables[QIT], salt)
+    few = manifest.rows.published <= FEW_RECORDS
+    qit, st = scan(
+        tables[QIT],
+        tables[ST],
+        manifest.guarantee.sensitive,
+        release.values,
+        release.largest,
+        release.fake_values,
+        salt,
+        few,
+    )
     numbers = numbering(tables[QIT], qit.measured.rows, qit.ranges)
     facts = replace(facts, qit=qit, st=st, numbering=numbers)
     found = judge(facts, manifest, columns, staged).with_evidence(

@@ -2,7 +2,8 @@
 
 Two ways to the same facts. Buckets mostly hold one of few sets of kinds (a deal makes about as many sets as there are
 sensitive values and sizes), so up to `MOST_KINDS` kinds are gathered as bits, in compiled code, and the driver gets the sets.
-Where kinds or sets are more, buckets are gathered as arrays, which is slower by half, and the driver gets one row per kind.
+Where kinds or sets are more, buckets are gathered as arrays, which is slower by half, and the driver gets one row per kind. So are the
+buckets of a small table: which kinds there are need not be known first, and all is one job.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from anonlib.audit.bucketized.facts import Pieces
-from anonlib.engine.checksum import pieces, sum_columns
-from anonlib.engine.relational import DataFrame, aggregate, rows, select
+from anonlib.engine.checksum import pieces, salted, sum_columns
+from anonlib.engine.relational import DataFrame, Small, aggregate, collected, rows, select
 from anonlib.engine.values import small_table
 from anonlib.spec.layouts import BUCKET_ID
 
@@ -54,7 +55,8 @@ def gather(
         found = _by_bits(lines, sorted(kinds), bits, largest, fake_values, salt)
         if found is not None:
             return found
-    return _by_arrays(lines, bits, largest, fake_values, salt, limit)
+    buckets: Buckets = collected([by_arrays(lines, bits, largest, fake_values, salt, limit)])[0]
+    return buckets
 
 
 def added(sums: Sequence[Pieces]) -> Pieces:
@@ -82,7 +84,7 @@ def _by_bits(
             "lines_": "lines_",
             **{w: w for w in words},
             "nameless": f"{BUCKET_ID} IS NULL",
-            "bucket": f"xxhash64({salt}L, {BUCKET_ID})",
+            "bucket": f"xxhash64({salted(salt)}, {BUCKET_ID})",
         },
     )
     facts = {
@@ -118,7 +120,8 @@ def _of_sets(found: list[dict[str, Any]], words: list[str], kinds: list[int], bi
     )
 
 
-def _by_arrays(lines: DataFrame, bits: int, largest: int, fake_values: int, salt: int, limit: int) -> Buckets:
+def by_arrays(lines: DataFrame, bits: int, largest: int, fake_values: int, salt: int, limit: int) -> Small[Buckets]:
+    """The facts of all buckets, still to be asked for; see `gather`. One shuffle by bucket, one of kinds."""
     buckets = aggregate(lines, [BUCKET_ID], {"size": "sum(n)", "kinds": "collect_list(kind)"})
     hashes = f"transform(kinds, e -> shiftrightunsigned(e, {bits}))"
     described = select(
@@ -141,7 +144,7 @@ def _by_arrays(lines: DataFrame, bits: int, largest: int, fake_values: int, salt
             "size": "size",
             "doubled": f"doubled AND {whole}",
             "nameless": f"{BUCKET_ID} IS NULL AND {whole}",
-            "bucket": f"IF({whole}, xxhash64({salt}L, {BUCKET_ID}), NULL)",
+            "bucket": f"IF({whole}, xxhash64({salted(salt)}, {BUCKET_ID}), NULL)",
         },
     )
     facts = {
@@ -151,7 +154,10 @@ def _by_arrays(lines: DataFrame, bits: int, largest: int, fake_values: int, salt
         "nameless": "count_if(nameless)",
         **sum_columns("bucket", "f", times=f"size - {fake_values}L"),
     }
-    found = rows(aggregate(keyed, ["whole", "key"], facts).limit(limit), limit)
+    return Small.of_rows(aggregate(keyed, ["whole", "key"], facts).limit(limit), limit, _of_arrays)
+
+
+def _of_arrays(found: list[dict[str, Any]]) -> Buckets:
     of_buckets = [r for r in found if r["whole"]]
     return Buckets(
         sizes={int(r["key"]): int(r["n"]) for r in of_buckets},

@@ -7,6 +7,7 @@ Cost: one scan of the original and one of `qit` for the fingerprint, one groupin
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from anonlib.audit.original import (
     determined_values,
@@ -18,7 +19,7 @@ from anonlib.audit.original import (
 )
 from anonlib.audit.published import fresh_salt
 from anonlib.audit.verdict import Check
-from anonlib.engine.relational import DataFrame, aggregate, one_row, select
+from anonlib.engine.relational import DataFrame, Small, aggregate, collected, select
 from anonlib.release.bucketized import QIT, ST
 from anonlib.release.manifest import Manifest
 from anonlib.spec.layouts import BUCKET_ID, COUNT
@@ -31,17 +32,17 @@ def compare(tables: Mapping[str, DataFrame], manifest: Manifest, original: DataF
     columns = same_columns(original, tables[QIT], published, manifest.guarantee.sensitive)
     if not columns.passed:
         return [columns]
-    return [
-        columns,
+    asked = [
         same_records(tables[QIT], manifest, original, published),
         same_distribution(manifest, original),
         _determined_values(tables, manifest, original, published),
     ]
+    return [columns, *collected(asked)]
 
 
 def _determined_values(
     tables: Mapping[str, DataFrame], manifest: Manifest, original: DataFrame, published: list[str]
-) -> Check:
+) -> Small[Check]:
     """Records that agree on all published columns and all have value x need as many x in the st of their bucket.
 
     A necessary condition for the release to be a bucketization of the original (whether an assignment of the remaining,
@@ -63,17 +64,15 @@ def _determined_values(
     )
     both = needed.join(given, needed[BUCKET_ID].eqNullSafe(given["b"]) & needed["value"].eqNullSafe(given["v"]), "left")
     short = "n > coalesce(c, 0)"
-    found = one_row(
-        aggregate(
-            both,
-            [],
-            {
-                "records": "sum(n)",
-                "short": f"count_if({short})",
-                "worst": f"min(IF({short}, struct({BUCKET_ID}, value, n, coalesce(c, 0) AS c), NULL))",
-            },
-        )
-    )
+    facts = {
+        "records": "sum(n)",
+        "short": f"count_if({short})",
+        "worst": f"min(IF({short}, struct({BUCKET_ID}, value, n, coalesce(c, 0) AS c), NULL))",
+    }
+    return Small.of_row(aggregate(both, [], facts), _in_their_buckets)
+
+
+def _in_their_buckets(found: Mapping[str, Any]) -> Check:
     worst = found["worst"]
     return Check(
         name="original: values in their buckets",

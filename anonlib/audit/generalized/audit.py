@@ -4,7 +4,7 @@ With equivalence classes everything promised can be seen there. Without, the pro
 it is checked while the method's evidence is at hand (before publication, or from `output.evidence`), and an audit of the published
 table alone sees the rest: form, domains, conservation, utility, and with the original the distribution and the coverage of boxes.
 
-The facts are found here and judged in `generalized_judge`. Cost: `microdata` is read about five times; (class, sensitive value) counts
+The facts are found here and judged in `generalized_judge`. Cost: one job, in which `microdata` is read about five times; (class, sensitive value) counts
 are shuffled once per sensitive column; see the modules `generalized_boxes`, `generalized_classes`, `generalized_evidence` and
 `generalized_original` for theirs. The driver gets O(m) rows.
 """
@@ -13,17 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from anonlib.audit.generalized import evidence as graph
 from anonlib.audit.generalized.boxes import scan_boxes
 from anonlib.audit.generalized.classes import scan_classes
-from anonlib.audit.generalized.facts import ClassFacts, GeneralizedFacts, GraphFound
+from anonlib.audit.generalized.facts import BoxFacts, ClassFacts, GeneralizedFacts, GraphFound
 from anonlib.audit.generalized.judge import distance_for, form_passed, has_classes, judge
 from anonlib.audit.generalized.original import compare
 from anonlib.audit.generalized.promises import Found
 from anonlib.audit.published import check_told, described, fresh_salt, numbering
 from anonlib.audit.verdict import Verdict
-from anonlib.engine.relational import DataFrame, aggregate, rows, select
+from anonlib.engine.relational import DataFrame, Small, aggregate, collected, select
 from anonlib.engine.statistics import value_text
 from anonlib.errors import AnonlibError
 from anonlib.release import generalized
@@ -58,18 +59,25 @@ def audit(
         return first
     microdata = tables[MICRODATA]
     parts = [manifest.guarantee, *manifest.guarantee.also]
-    boxes = scan_boxes(microdata, manifest)
+    asked: list[Small[Any]] = [scan_boxes(microdata, manifest), *(_distribution(microdata, part) for part in parts)]
+    first_of_more = len(asked)
+    if has_classes(manifest):
+        salt = fresh_salt()
+        asked += [_scan(microdata, manifest, part, salt) for part in parts]
+    elif evidence is not None:
+        asked.append(_graph(microdata, evidence[MATCHES], manifest, original))
+    answers = collected(asked)
+    boxes: BoxFacts = answers[0]
     facts = replace(
         facts,
         boxes=boxes,
-        distributions=tuple(_distribution(microdata, part) for part in parts),
+        distributions=tuple(answers[1:first_of_more]),
         numbering=numbering(microdata, boxes.measured.rows, boxes.ranges),
     )
     if has_classes(manifest):
-        salt = fresh_salt()
-        facts = replace(facts, classes=tuple(_scan(microdata, manifest, part, salt) for part in parts))
+        facts = replace(facts, classes=tuple(answers[first_of_more:]))
     elif evidence is not None:
-        facts = replace(facts, graph=_graph(microdata, evidence[MATCHES], manifest, original))
+        facts = replace(facts, graph=answers[first_of_more])
     found = judge(facts, manifest, columns, staged)
     return found if original is None else found.with_checks(compare(microdata, manifest, original))
 
@@ -83,22 +91,32 @@ def _unreadable(manifest: Manifest) -> str | None:
     return None
 
 
-def _distribution(microdata: DataFrame, part: GuaranteePart) -> dict[str | None, int]:
+def _distribution(microdata: DataFrame, part: GuaranteePart) -> Small[dict[str | None, int]]:
     """{sensitive value: how many rows have it}, one more value at most than the manifest lists."""
     kind, limit = dict(microdata.dtypes)[part.sensitive], len(part.values) + 1
     grouped = aggregate(select(microdata, {"text": value_text(part.sensitive, kind)}), ["text"], {"n": "count(1)"})
-    return {row["text"]: int(row["n"]) for row in rows(grouped.limit(limit), limit)}
+    return Small.of_rows(grouped.limit(limit), limit, lambda found: {row["text"]: int(row["n"]) for row in found})
 
 
-def _scan(microdata: DataFrame, manifest: Manifest, part: GuaranteePart, salt: int) -> ClassFacts:
+def _scan(microdata: DataFrame, manifest: Manifest, part: GuaranteePart, salt: int) -> Small[ClassFacts]:
     box = [name for attribute in manifest.quasi_identifiers for name in generalized.column_types(attribute)]
     return scan_classes(microdata, box, part.sensitive, [v.value for v in part.values], distance_for(part), salt)
 
 
-def _graph(microdata: DataFrame, matches: DataFrame, manifest: Manifest, original: DataFrame | None) -> GraphFound:
-    facts = graph.scan_graph(matches, len(manifest.quasi_identifiers))
-    checks = [*graph.graph_checks(facts, manifest), graph.boxes_of_matches(microdata, matches, manifest)]
+def _graph(
+    microdata: DataFrame, matches: DataFrame, manifest: Manifest, original: DataFrame | None
+) -> Small[GraphFound]:
+    asked: list[Small[Any]] = [
+        graph.scan_graph(matches, len(manifest.quasi_identifiers)),
+        graph.boxes_of_matches(microdata, matches, manifest),
+    ]
     if original is not None:
-        checks.append(graph.records_of_graph(matches, manifest, original))
-    shares = {code: (share, f"partition {where}") for code, (share, where) in facts.shares.items()}
-    return GraphFound(tuple(checks), Found(shares, (facts.fewest, "the matches of some record")))
+        asked.append(graph.records_of_graph(matches, manifest, original))
+
+    def found(answers: list[Any]) -> GraphFound:
+        facts, *checks = answers
+        shares = {code: (share, f"partition {where}") for code, (share, where) in facts.shares.items()}
+        checks = (*graph.graph_checks(facts, manifest), *checks)
+        return GraphFound(checks, Found(shares, (facts.fewest, "the matches of some record")))
+
+    return Small.of(asked, found)

@@ -19,9 +19,9 @@ from anonlib.audit.generalized.facts import AttributeFacts, BoxFacts
 from anonlib.audit.published import range_columns, ranges
 from anonlib.audit.verdict import Measured
 from anonlib.domains import CategoricalDomain
-from anonlib.engine.batches import partial_sums
+from anonlib.engine.batches import summed
 from anonlib.engine.checksum import combine, pieces, row_hash, sum_columns
-from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select
+from anonlib.engine.relational import DataFrame, Small, aggregate, select
 from anonlib.engine.statistics import value_text
 from anonlib.queries.boxes import BoxReader, Intervals, Sets, column
 from anonlib.release import generalized
@@ -30,7 +30,7 @@ from anonlib.spec.layouts import EC_ID
 from anonlib.sql import quoted
 
 
-def scan_boxes(microdata: DataFrame, manifest: Manifest) -> BoxFacts:
+def scan_boxes(microdata: DataFrame, manifest: Manifest) -> Small[BoxFacts]:
     """Everything the audit wants of single rows."""
     parts = manifest.quasi_identifiers
     ranged, projected, aggregated = range_columns(microdata, [EC_ID])
@@ -46,22 +46,24 @@ def scan_boxes(microdata: DataFrame, manifest: Manifest) -> BoxFacts:
     nameless = f"{EC_ID} IS NULL" if generalized.has_classes(manifest) else "false"
     frame = select(microdata, {"row": row_hash(microdata), "nameless": nameless} | projected)
     sums = {"n": "count(1)", "nulls": "count_if(nameless)", **sum_columns("row", "c")}
-    found = one_row(aggregate(frame, [], sums | aggregated))
     kernel = _Measure(BoxReader(generalized.quasi_identifiers(manifest).domains), tuple(parts))
-    of_rows = partial_sums(
-        select(microdata, generalized.boxes(microdata, manifest, labels=True)), kernel, kernel.length
-    )
-    held = _values_in_sets(microdata, parts)
-    attributes = []
-    for i, part in enumerate(parts):
-        outside, mislabelled, penalty, loss = of_rows[4 * i : 4 * i + 4]
-        ends = (found.get(f"from{i}"), found.get(f"to{i}"))
-        short = _unreached(part, *ends) if part.kind == "numeric" else _absent(part, held[part.name])
-        attributes.append(
-            AttributeFacts(int(found[f"fault{i}"]), round(outside), round(mislabelled), penalty, loss, short)
-        )
-    measured = Measured(int(found["n"]), combine(pieces(found, "c")))
-    return BoxFacts(measured, ranges(ranged, found), tuple(attributes), int(found["nulls"]))
+    boxes = select(microdata, generalized.boxes(microdata, manifest, labels=True))
+
+    def facts(answers: list[Any]) -> BoxFacts:
+        in_sql, of_rows, *held = answers
+        attributes = []
+        for i, part in enumerate(parts):
+            outside, mislabelled, penalty, loss = of_rows[4 * i : 4 * i + 4]
+            ends = (in_sql.get(f"from{i}"), in_sql.get(f"to{i}"))
+            short = _unreached(part, *ends) if part.kind == "numeric" else _absent(part, held[0][part.name])
+            attributes.append(
+                AttributeFacts(int(in_sql[f"fault{i}"]), round(outside), round(mislabelled), penalty, loss, short)
+            )
+        measured = Measured(int(in_sql["n"]), combine(pieces(in_sql, "c")))
+        return BoxFacts(measured, ranges(ranged, in_sql), tuple(attributes), int(in_sql["nulls"]))
+
+    in_sql = Small.of_row(aggregate(frame, [], sums | aggregated), dict)
+    return Small.of([in_sql, summed(boxes, kernel, kernel.length), *_values_in_sets(microdata, parts)], facts)
 
 
 def _malformed(part: QuasiIdentifierPart) -> str:
@@ -80,11 +82,11 @@ def _unreached(part: QuasiIdentifierPart, low: Any, high: Any) -> str | None:
     return None if (low, high) == stated else f"stated {stated[0]} to {stated[1]}, the boxes span {low} to {high}"
 
 
-def _values_in_sets(microdata: DataFrame, parts: list[QuasiIdentifierPart]) -> dict[str, set[str | None]]:
-    """{categorical quasi-identifier: values that stand in some set}; as many as its domain has, and one more."""
+def _values_in_sets(microdata: DataFrame, parts: list[QuasiIdentifierPart]) -> list[Small[dict[str, set[str | None]]]]:
+    """{categorical quasi-identifier: values that stand in some set}; as many as its domain has, and one more. None without such."""
     sets = [part for part in parts if part.kind == "categorical"]
     if not sets:
-        return {}
+        return []
     pairs = [
         f"transform({quoted(p.name)}, e -> struct({i} AS which, {value_text('e', p.type)} AS text))"
         for i, p in enumerate(sets)
@@ -94,10 +96,14 @@ def _values_in_sets(microdata: DataFrame, parts: list[QuasiIdentifierPart]) -> d
         select(exploded, {"which": "cell.which", "text": "cell.text"}), ["which", "text"], {"n": "count(1)"}
     )
     limit = sum(len(p.values) + len(p.hierarchy) for p in sets) + len(sets)
-    found: dict[str, set[str | None]] = {part.name: set() for part in sets}
-    for row in rows(distinct.limit(limit), limit):
-        found[sets[row["which"]].name].add(row["text"])
-    return found
+
+    def by_name(found: list[dict[str, Any]]) -> dict[str, set[str | None]]:
+        held: dict[str, set[str | None]] = {part.name: set() for part in sets}
+        for row in found:
+            held[sets[row["which"]].name].add(row["text"])
+        return held
+
+    return [Small.of_rows(distinct.limit(limit), limit, by_name)]
 
 
 def _absent(part: QuasiIdentifierPart, held: set[str | None]) -> str | None:

@@ -19,11 +19,11 @@ import numpy as np
 from anonlib.arrays import Int64Array
 from anonlib.audit.generalized.closeness import Distance
 from anonlib.audit.generalized.facts import ClassFacts, Worst
-from anonlib.engine.batches import merged
+from anonlib.engine.batches import tallied
 from anonlib.engine.checksum import row_hash
-from anonlib.engine.relational import DataFrame, aggregate, select
+from anonlib.engine.relational import DataFrame, Small, aggregate, select, with_columns
 from anonlib.engine.statistics import value_text
-from anonlib.engine.values import small_table
+from anonlib.engine.values import SHORT, position_of, small_table
 from anonlib.queries.boxes import column
 from anonlib.spec.layouts import EC_ID
 
@@ -40,34 +40,35 @@ def scan_classes(
     values: Sequence[str | None],
     distance: Distance | None,
     salt: int,
-) -> ClassFacts:
+) -> Small[ClassFacts]:
     """Facts of all classes. `box` are the published columns of the quasi-identifiers, `values` the listed sensitive values in order."""
     kind = dict(microdata.dtypes)[sensitive]
     records = select(
         microdata, {"ec": EC_ID, "text": value_text(sensitive, kind), "box": row_hash(microdata, list(box), salt)}
     )
     cells = aggregate(records, ["ec", "text"], {"c": "count(1)", "low": "min(box)", "high": "max(box)"})
-    listed = [(_key_of(text), i) for i, text in enumerate(values)]
-    known = small_table(microdata, "key string, code bigint", listed)
-    keyed = select(
-        cells, {"key": "coalesce(concat('=', text), '')", "ec": "ec", "c": "c", "low": "low", "high": "high"}
-    )
-    coded = select(
-        keyed.join(known, "key", "left"),
-        {"ec": "ec", "cell": "struct(coalesce(code, -1L) AS code, c AS c)", "low": "low", "high": "high"},
-    )
+    described = {"ec": "ec", "cell": "struct(coalesce(code, -1L) AS code, c AS c)", "low": "low", "high": "high"}
+    coded = select(_with_codes(cells, values), described)
     classes = aggregate(coded, ["ec"], {"cells": "collect_list(cell)", "low": "min(low)", "high": "max(high)"})
     arrays = {"ec": "ec", "codes": "cells.code", "counts": "cells.c", "mixed": "low <> high"}
     limit = len(values) + MAX_SIZES + 5
-    found = merged(
+    found = tallied(
         select(classes, arrays),
         _Facts(len(values), distance),
         _SCHEMA,
         ["kind", "key"],
         {"n": "sum(n)", "best": "max(struct(worst, top, bottom, where))"},
-        limit,
     )
-    return _facts(found)
+    return Small.of_rows(found, limit, _facts)
+
+
+def _with_codes(cells: DataFrame, values: Sequence[str | None]) -> DataFrame:
+    """`cells` and `code`, the number of their text in `values`; null for none of them. Longer lists are joined, by broadcast."""
+    if 0 < len(values) <= SHORT:
+        return with_columns(cells, {"code": position_of("text", values)})
+    listed = [(_key_of(text), i) for i, text in enumerate(values)]
+    known = small_table(cells, "key string, code bigint", listed)
+    return with_columns(cells, {"key": "coalesce(concat('=', text), '')"}).join(known, "key", "left")
 
 
 def _key_of(text: str | None) -> str:

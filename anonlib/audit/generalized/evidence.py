@@ -26,7 +26,8 @@ from anonlib.domains import NumericDomain
 from anonlib.engine.boxes import box_schema, decode
 from anonlib.engine.checksum import pieces, row_hash, sum_columns
 from anonlib.engine.codes import encode
-from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select
+from anonlib.engine.relational import DataFrame, Small, aggregate, select
+from anonlib.engine.tables import together
 from anonlib.errors import AnonlibError
 from anonlib.exact import exact, text
 from anonlib.release import generalized
@@ -39,6 +40,10 @@ FAULTS = {
     "assigned": "a published value is not that of a match, or a record's value is published twice",
     "dummies": "a dummy has not the quasi-identifiers of a real record of its partition",
 }
+_Fingerprint = tuple[int, tuple[int, int, int]]
+"""Rows, and the sums of their hashes in pieces."""
+MAX_ROWS = 10_000_000
+"""Sensitive values and faults, each a few times."""
 _SCHEMA = "kind string, key bigint, n bigint, worst double, top bigint, bottom bigint, partition bigint"
 
 
@@ -58,7 +63,7 @@ class GraphFacts:
     dummies: int
 
 
-def scan_graph(matches: DataFrame, attributes: int) -> GraphFacts:
+def scan_graph(matches: DataFrame, attributes: int) -> Small[GraphFacts]:
     """The facts of all partitions. One shuffle of the evidence."""
 
     def facts(group: pd.DataFrame) -> pd.DataFrame:
@@ -66,9 +71,12 @@ def scan_graph(matches: DataFrame, attributes: int) -> GraphFacts:
 
     told = matches.groupBy("partition").applyInPandas(facts, _SCHEMA)
     best = {"n": "sum(n)", "best": "max(struct(worst, top, bottom, partition))"}
-    limit = 10_000_000
+    return Small.of_rows(aggregate(told, ["kind", "key"], best), MAX_ROWS, _graph_facts)
+
+
+def _graph_facts(found: list[dict[str, Any]]) -> GraphFacts:
     of: dict[str, dict[int, dict[str, Any]]] = {}
-    for row in rows(aggregate(told, ["kind", "key"], best), limit):
+    for row in found:
         of.setdefault(row["kind"], {})[int(row["key"])] = row
     return GraphFacts(
         faults={k: (int(of[k][0]["n"]), of[k][0]["best"]["partition"]) for k in FAULTS if k in of},
@@ -222,7 +230,7 @@ def _person_side(facts: GraphFacts, manifest: Manifest) -> list[Check]:
     ]
 
 
-def boxes_of_matches(microdata: DataFrame, matches: DataFrame, manifest: Manifest) -> Check:
+def boxes_of_matches(microdata: DataFrame, matches: DataFrame, manifest: Manifest) -> Small[Check]:
     """The published rows are the tight boxes of each record's matches with its assigned value, each as often; by a fingerprint."""
     quasi_identifiers = generalized.quasi_identifiers(manifest)
     numeric = [isinstance(domain, NumericDomain) for domain in quasi_identifiers.domains]
@@ -234,20 +242,24 @@ def boxes_of_matches(microdata: DataFrame, matches: DataFrame, manifest: Manifes
     part = manifest.guarantee
     values = {part.sensitive: ([v.value for v in part.values], part.sensitive_type)}
     salt = fresh_salt()
-    sums = []
-    for frame in (microdata, decode(made, quasi_identifiers, values)):
-        row = one_row(
-            aggregate(
-                select(frame, {"row": row_hash(frame, salt=salt)}), [], {"n": "count(1)", **sum_columns("row", "f")}
-            )
+
+    def fingerprint(frame: DataFrame) -> Small[_Fingerprint]:
+        hashed = select(frame, {"row": row_hash(frame, salt=salt)})
+        sums = aggregate(hashed, [], {"n": "count(1)", **sum_columns("row", "f")})
+        return Small.of_row(sums, lambda row: (int(row["n"]), pieces(row, "f")))
+
+    def compared(sums: list[_Fingerprint]) -> Check:
+        published, by_graph = sums
+        return Check(
+            name="boxes",
+            passed=published == by_graph,
+            asked="the published rows are the boxes of the records' matches, with the values assigned",
+            achieved="equal"
+            if published == by_graph
+            else f"different ({published[0]:,} rows, {by_graph[0]:,} by the graph)",
         )
-        sums.append((int(row["n"]), pieces(row, "f")))
-    return Check(
-        name="boxes",
-        passed=sums[0] == sums[1],
-        asked="the published rows are the boxes of the records' matches, with the values assigned",
-        achieved="equal" if sums[0] == sums[1] else f"different ({sums[0][0]:,} rows, {sums[1][0]:,} by the graph)",
-    )
+
+    return Small.of([fingerprint(microdata), fingerprint(decode(made, quasi_identifiers, values))], compared)
 
 
 def _boxes(group: pd.DataFrame, numeric: Sequence[bool]) -> pd.DataFrame:
@@ -268,7 +280,7 @@ def _boxes(group: pd.DataFrame, numeric: Sequence[bool]) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def records_of_graph(matches: DataFrame, manifest: Manifest, original: DataFrame) -> Check:
+def records_of_graph(matches: DataFrame, manifest: Manifest, original: DataFrame) -> Small[Check]:
     """The graph's real records are the original's, less the suppressed ones."""
     quasi_identifiers = generalized.quasi_identifiers(manifest)
     sensitive: Mapping[str, Sequence[str | None]] = {
@@ -279,13 +291,18 @@ def records_of_graph(matches: DataFrame, manifest: Manifest, original: DataFrame
     one = select(coded, {"row": row_hash(coded, salt=salt), "n": "1L"})
     typed = select(matches.where("NOT dummy"), {name: f"CAST({name} AS {kind})" for name, kind in coded.dtypes})
     other = select(typed, {"row": row_hash(typed, salt=salt), "n": "-1L"})
-    left = aggregate(one.unionAll(other), ["row"], {"n": "sum(n)"})
-    found = one_row(aggregate(left, [], {"lost": "sum(greatest(n, 0L))", "added": "sum(greatest(-n, 0L))"}))
-    lost, added = int(found["lost"] or 0), int(found["added"] or 0)
+    both = together(one.unionAll(other), manifest.rows.published + manifest.rows.dummy)
+    left = aggregate(both, ["row"], {"n": "sum(n)"})
     suppressed = manifest.rows.suppressed
-    return Check(
-        name="original: records of the graph",
-        passed=lost == suppressed and added == 0,
-        asked=f"the original's records, less {suppressed:,} suppressed",
-        achieved=f"{lost:,} of the original's are not there, {added:,} are not the original's",
-    )
+
+    def compared(sums: dict[str, Any]) -> Check:
+        lost, added = int(sums["lost"] or 0), int(sums["added"] or 0)
+        return Check(
+            name="original: records of the graph",
+            passed=lost == suppressed and added == 0,
+            asked=f"the original's records, less {suppressed:,} suppressed",
+            achieved=f"{lost:,} of the original's are not there, {added:,} are not the original's",
+        )
+
+    sums = {"lost": "sum(greatest(n, 0L))", "added": "sum(greatest(-n, 0L))"}
+    return Small.of_row(aggregate(left, [], sums), compared)

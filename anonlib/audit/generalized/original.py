@@ -12,7 +12,7 @@ Cost: the original is read once for each kind of domain, once for its distributi
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,14 +24,14 @@ from anonlib.audit.original import same_distribution
 from anonlib.audit.published import fresh_salt
 from anonlib.audit.verdict import Check
 from anonlib.engine.batches import partial_sums
-from anonlib.engine.checksum import row_hash
+from anonlib.engine.checksum import row_hash, salted
 from anonlib.engine.codes import encode
 from anonlib.engine.domains import categories, numeric_bounds
-from anonlib.engine.relational import DataFrame, aggregate, rows, select, with_columns
+from anonlib.engine.relational import DataFrame, Small, aggregate, collected, rows, select, with_columns
 from anonlib.queries.box_members import MemberCounts, sides
 from anonlib.queries.boxes import Attribute, BoxReader, Intervals
 from anonlib.release import generalized
-from anonlib.release.manifest import GuaranteePart, Manifest
+from anonlib.release.manifest import GuaranteePart, Manifest, QuasiIdentifierPart
 from anonlib.spec.layouts import EC_ID
 from anonlib.sql import quoted
 
@@ -47,11 +47,11 @@ def compare(microdata: DataFrame, manifest: Manifest, original: DataFrame) -> li
     columns = _columns(manifest, original)
     if not columns.passed:
         return [columns]
-    checks = [columns, _domains(manifest, original)]
-    checks += [
+    of_columns = [
         same_distribution(manifest.model_copy(update={"guarantee": part}), original)
         for part in (manifest.guarantee, *manifest.guarantee.also)
     ]
+    checks = [columns, *collected([_domains(manifest, original), *of_columns])]
     if not all(check.passed for check in checks):
         return checks
     if generalized.has_classes(manifest):
@@ -76,20 +76,29 @@ def _columns(manifest: Manifest, original: DataFrame) -> Check:
     )
 
 
-def _domains(manifest: Manifest, original: DataFrame) -> Check:
+def _domains(manifest: Manifest, original: DataFrame) -> Small[Check]:
     """The manifest's domains are the original's; a tree may have more leaves."""
     kinds = dict(original.dtypes)
     numeric = [part for part in manifest.quasi_identifiers if part.kind == "numeric"]
     sets = [part for part in manifest.quasi_identifiers if part.kind == "categorical"]
+    asked = [
+        numeric_bounds(original, [part.name for part in numeric], kinds),
+        categories(original, [part.name for part in sets], kinds),
+    ]
+    return Small.of(asked, lambda answers: _same_domains(numeric, sets, *answers))
+
+
+def _same_domains(
+    numeric: list[QuasiIdentifierPart],
+    sets: list[QuasiIdentifierPart],
+    bounds: Mapping[str, tuple[Any, Any]],
+    values: Mapping[str, list[str | None]],
+) -> Check:
     faults = []
-    found = numeric_bounds(original, [part.name for part in numeric], kinds)
     for part in numeric:
-        stated = generalized.domain_ends(part)
-        if found[part.name] != stated:
-            faults.append(
-                f"{part.name!r}: stated {stated[0]} to {stated[1]}, was {found[part.name][0]} to {found[part.name][1]}"
-            )
-    values = categories(original, [part.name for part in sets], kinds)
+        stated, (low, high) = generalized.domain_ends(part), bounds[part.name]
+        if (low, high) != stated:
+            faults.append(f"{part.name!r}: stated {stated[0]} to {stated[1]}, was {low} to {high}")
     for part in sets:
         held = set(values[part.name])
         stated_values = {row[0] for row in part.hierarchy} if part.hierarchy else set(part.values)
@@ -118,7 +127,7 @@ def _enough_in_each_box(microdata: DataFrame, manifest: Manifest, original: Data
     sampled = int(min(MOST_CLASSES, max(200, PAIRS // n)))
     coded = select(microdata, generalized.boxes(microdata, manifest))
     box = [name for name in coded.columns if name.startswith("q")]
-    ids = aggregate(coded, [EC_ID], {"h": f"min(xxhash64({salt}L, {EC_ID}))"}).orderBy("h", EC_ID).limit(sampled)
+    ids = aggregate(coded, [EC_ID], {"h": f"min(xxhash64({salted(salt)}, {EC_ID}))"}).orderBy("h", EC_ID).limit(sampled)
     one_box = {name: f"first({name})" for name in box}
     cells = aggregate(coded.join(ids.select(EC_ID), EC_ID), [EC_ID, "s0"], {"c": "count(1)", **one_box})
     found = rows(aggregate(cells, [EC_ID], {"cells": "collect_list(struct(s0, c))", **one_box}), sampled)

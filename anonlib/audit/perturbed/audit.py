@@ -12,10 +12,11 @@ from dataclasses import replace
 from anonlib.audit.perturbed.facts import PerturbedFacts
 from anonlib.audit.perturbed.judge import judge, subtables_of
 from anonlib.audit.perturbed.original import compare
-from anonlib.audit.perturbed.tables import scan_microdata, scan_operators, too_large
+from anonlib.audit.perturbed.tables import scan, too_large
 from anonlib.audit.published import check_told, described, numbering
 from anonlib.audit.verdict import Verdict
 from anonlib.engine.relational import DataFrame
+from anonlib.engine.tables import FEW_RECORDS
 from anonlib.release.manifest import Manifest
 from anonlib.release.perturbed import MICRODATA, OPERATORS, sensitive_columns
 from anonlib.spec.release import Columns
@@ -53,8 +54,8 @@ def audit(
     if reason := too_large(tables[OPERATORS]):
         return judge(replace(facts, too_large=reason), manifest, columns, staged)
     sensitive = {name: dict(tables[MICRODATA].dtypes)[name] for name in sensitive_columns(manifest)}
-    operators = scan_operators(tables[OPERATORS], sensitive)
-    records = scan_microdata(tables[MICRODATA], sensitive, operators.entries)
+    few = manifest.rows.published <= FEW_RECORDS
+    operators, records = scan(tables[OPERATORS], tables[MICRODATA], sensitive, few)
     numbers = numbering(tables[MICRODATA], records.measured.rows, records.ranges)
     facts = replace(facts, operators=operators, records=records, numbering=numbers)
     found = judge(facts, manifest, columns, staged)

@@ -11,6 +11,7 @@ Cost: one scan of the original and one of `microdata` for the fingerprint, one g
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from anonlib.audit.perturbed.statistics import FALSE_ALARM, Cells, kept_as_often
 from anonlib.audit.published import fresh_salt
 from anonlib.audit.verdict import Check
 from anonlib.engine.compound import text_of
-from anonlib.engine.relational import DataFrame, aggregate, rows, with_columns
+from anonlib.engine.relational import DataFrame, Small, aggregate, collected, with_columns
 from anonlib.engine.tables import types
 from anonlib.release.manifest import Manifest
 from anonlib.release.perturbed import MICRODATA, sensitive_columns
@@ -43,12 +44,12 @@ def compare(
     if len(sensitive) > 1:  # the manifest knows a combination by its text
         text = text_of({n: types(original)[n] for n in sensitive})
         original = with_columns(original, {manifest.guarantee.sensitive: text})
-    return [
-        *checks,
+    asked = [
         same_records(microdata, manifest, original, names),
         same_distribution(manifest, original),
         _transitions(microdata, manifest, original, names, entries, chances),
     ]
+    return [*checks, *collected(asked)]
 
 
 def _transitions(
@@ -58,7 +59,7 @@ def _transitions(
     names: list[str],
     entries: Sequence[Entry],
     chances: Mapping[int, tuple[float, float]],
-) -> Check:
+) -> Small[Check]:
     salts = (fresh_salt(), fresh_salt())
     found = types(microdata)
     published = {"s": SUBTABLE, "y": text_of({n: found[n] for n in sensitive_columns(manifest)})}
@@ -66,8 +67,19 @@ def _transitions(
     pairs = keyed(microdata, names, salts, published).join(determined, ["k0", "k1"])
     limit = 4 * len(entries) + 1_000
     by_true = aggregate(pairs, ["s", "value"], {"n": "count(1)", "kept": "count_if(y <=> value)"})
-    of_true = rows(by_true.limit(limit), limit)
-    of_seen = rows(aggregate(pairs, ["s", "y"], {"n": "count(1)"}).limit(limit), limit)
+    by_seen = aggregate(pairs, ["s", "y"], {"n": "count(1)"})
+    return Small.of(
+        [Small.of_rows(by_true.limit(limit), limit, list), Small.of_rows(by_seen.limit(limit), limit, list)],
+        lambda answers: _plausible(*answers, entries, chances),
+    )
+
+
+def _plausible(
+    of_true: list[dict[str, Any]],
+    of_seen: list[dict[str, Any]],
+    entries: Sequence[Entry],
+    chances: Mapping[int, tuple[float, float]],
+) -> Check:
     true = {(r["s"], r["value"]): int(r["n"]) for r in of_true}
     seen = {(r["s"], r["y"]): int(r["n"]) for r in of_seen}
     domain: dict[int | None, list[str | None]] = {}
