@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from anonlib.engine.order import arranged, files
 from anonlib.engine.partitions import in_one_piece, located, over_partitions, partition_counts
 from anonlib.engine.relational import DataFrame, select
 from anonlib.engine.statistics import SensitiveStatistics, sensitive_statistics
-from anonlib.engine.tables import types
+from anonlib.engine.tables import together, types
 from anonlib.kernels.boxes import Box, Interval, boxes_of_classes
 from anonlib.kernels.classes.equivalence_classes import refuse_broken
 from anonlib.keyed import Stream
@@ -100,10 +100,11 @@ def read_coded(table: Microdata, statistics: Sequence[SensitiveStatistics], clas
     classes : whether the release tells equivalence classes
     """
     say("reading the domains of the quasi-identifiers")
-    domains, kinds = domain_statistics(table), types(table.frame)
+    few = replace(table, frame=together(table.frame, statistics[0].counts.n))
+    domains, kinds = domain_statistics(few), types(table.frame)
     generalized.check_names(domains, {name: kinds[name] for name in table.sensitive_columns}, classes)
     texts = {name: each.counts.values for name, each in zip(table.sensitive_columns, statistics, strict=True)}
-    return Coded(table, tuple(statistics), domains, encode(table.published, domains, texts))
+    return Coded(table, tuple(statistics), domains, encode(few.published, domains, texts))
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from anonlib.engine.partitions import in_one_piece, partition_counts, renumbered
 from anonlib.engine.ranks import CHANGED
 from anonlib.engine.relational import DataFrame, aggregate, one_row
 from anonlib.engine.statistics import SensitiveStatistics
-from anonlib.engine.tables import types
+from anonlib.engine.tables import together, types
 from anonlib.errors import AnonlibError, SpecError, Unsatisfiable
 from anonlib.exact import text
 from anonlib.kernels.classes.mondrian import mondrian
@@ -114,7 +114,7 @@ def heterogeneous(table: Microdata, wanted: Heterogeneous, run: Run) -> Draft:
     pools = GoodPool(promised, promised.matches(whole)) if wanted.refine else None
     kernel = Matching(coded.domains, counts.m, promised, pools, wanted.matching, wanted.far_apart, run.key)
     working = run.stage(WORKING, boxed.over_matches(coded, partitions, kernel, ORDER, run.key))
-    summary = one_row(aggregate(working, [], _SUMMARY))
+    summary = one_row(aggregate(together(working, coded.n), [], _SUMMARY))
     solver = _solver(wanted, whole, summary, number)
     guarantee = _guarantee(table, counts, wanted, promised)
     return boxed.publish_matches(coded, working, guarantee, _rows(statistics, summary), solver, started, run)
