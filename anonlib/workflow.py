@@ -16,8 +16,8 @@ from anonlib.engine import reading, tables
 from anonlib.engine.failures import explained
 from anonlib.engine.microdata import Microdata, microdata
 from anonlib.engine.relational import DataFrame
-from anonlib.engine.repeatable import repeats
-from anonlib.engine.session import SparkSession, keys_on_disks, run_settings, split_settings
+from anonlib.engine.repeatable import looks_small, repeats
+from anonlib.engine.session import SparkSession, few_settings, keys_on_disks, run_settings, split_settings
 from anonlib.engine.statistics import is_missing
 from anonlib.errors import AnonlibError, AuditRefused, SpecError
 from anonlib.evaluation.evaluation import Evaluation
@@ -69,7 +69,8 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
                 say(warning)
             table = _repeatable(table, spark, place, say)
             recipe = RECIPES[type(spec.method)]
-            draft = recipe.publish(table, spec.method, Run(key, _stager(spark, place, spec.output.format), say))
+            with few_settings(spark, looks_small(table.frame)):
+                draft = recipe.publish(table, spec.method, Run(key, _stager(spark, place, spec.output.format), say))
             tag = "" if spec.random.key is None else key_tag(key)
             found = _unreadable(spec, spark, frame, say)
             manifest = _audited(_manifest(spec, spark, draft, tag, found), draft, table, place, say)
@@ -103,8 +104,9 @@ def audit(release: Release, original: DataFrame | None = None) -> Verdict:
     manifest = release.manifest
     lies_there = folder_judge.judge(folder.look(release.path, manifest), manifest)
     try:
-        with run_settings(release.spark), explained(f"auditing {release.path}"):
-            n = manifest.rows.published + manifest.rows.dummy
+        n = manifest.rows.published + manifest.rows.dummy
+        few = few_settings(release.spark, n <= tables.FEW_RECORDS)
+        with run_settings(release.spark), explained(f"auditing {release.path}"), few:
             original = None if rows is None else tables.together(rows, n)
             verdict = AUDITORS[manifest.layout](_together(release.tables, n), manifest, original)
     except AnonlibError as error:
@@ -181,14 +183,14 @@ def _repeatable(table: Microdata, spark: SparkSession, place: storage.Place, say
     say("writing the input out once, since its plan may not repeat itself (it shuffles, caches or runs Python)")
     path = storage.spark_path(place.table(STAGED_INPUT))
     tables.write(table.frame, path, "parquet", "staging the input")
-    return replace(table, frame=tables.read_back(spark, path, "parquet"))
+    return replace(table, frame=tables.read_back(spark, path, "parquet", table.frame))
 
 
 def _stager(spark: SparkSession, place: storage.Place, format: str) -> Stage:
     def stage(name: str, frame: DataFrame) -> DataFrame:
         path = storage.spark_path(place.table(name))
         tables.write(frame, path, format, f"writing {name}")
-        return tables.read_back(spark, path, format)
+        return tables.read_back(spark, path, format, frame)
 
     return stage
 
@@ -248,8 +250,9 @@ def _audited(manifest: Manifest, draft: Draft, table: Microdata, place: storage.
     """The manifest completed with what the staged tables were measured to be. Raises AuditRefused under `audit: gate`."""
     mode = manifest.audit.mode
     say("auditing the staged tables" if mode != "off" else "measuring the staged tables (the audit is off)")
-    with explained("auditing the staged tables"):
-        n = draft.rows.published + draft.rows.dummy
+    n = draft.rows.published + draft.rows.dummy
+    few = few_settings(table.frame.sparkSession, n <= tables.FEW_RECORDS)
+    with explained("auditing the staged tables"), few:
         proof: dict[str, Any] = {}
         if draft.evidence:
             proof = {"original": tables.together(table.published, n), "evidence": _together(draft.evidence, n)}

@@ -38,9 +38,26 @@ def plan_nodes(text: str) -> list[str]:
     return [match.group(0) for line in lines if (match := re.match(r"[A-Z][A-Za-z]+", line))]
 
 
-def plan_text(frame: DataFrame) -> str:
-    """What `explain()` prints; the DataFrame API has no call that returns it."""
+def plan_text(frame: DataFrame, mode: str = "simple") -> str:
+    """What `explain(mode)` prints; the DataFrame API has no call that returns it."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        frame.explain()
+        frame.explain(mode=mode)
     return printed.getvalue()
+
+
+SMALL = 256 * 2**10
+"""Bytes of files in which one expects few records, see `tables.FEW_RECORDS`; well packed they may hold ten times as many."""
+
+
+def looks_small(frame: DataFrame) -> bool:
+    """Whether the table takes at most `SMALL` bytes, as Spark estimates it from the sizes of its files. Reads no data.
+
+    A guess, good enough for how to compute: what is not known to be small is not.
+    """
+    found = _ESTIMATE.search(plan_text(frame, "cost"))
+    return found is not None and float(found[1]) * _UNITS[found[2]] <= SMALL
+
+
+_UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20}
+_ESTIMATE = re.compile(r"sizeInBytes=(\d+(?:\.\d+)?) (B|KiB|MiB)\b")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -25,6 +25,8 @@ LOCAL_SETTINGS = {
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
     # what Spark writes to local disks while it works, rows of the input and the run's key in a broadcast function, is encrypted
     "spark.io.encryption.enabled": "true",
+    # the queries of one release are some eighty pieces of code: as many as Spark keeps by itself would be compiled again and again
+    "spark.sql.codegen.cache.maxEntries": "1000",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # as Spark 4 does by itself: 3.5 refuses dates before 1582 and instants before 1900 until it is told which calendar they are in
@@ -83,11 +85,27 @@ def _same_python_for_workers() -> None:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
-@contextmanager
-def run_settings(spark: SparkSession) -> Iterator[None]:
+FEW_SETTINGS = {
+    # of a few records the code of a query takes longer to compile than to do without
+    "spark.sql.codegen.wholeStage": "false",
+}
+"""Set while few records are worked on, then put back. They decide how Spark computes, and not what."""
+
+
+def run_settings(spark: SparkSession) -> AbstractContextManager[None]:
     """`RUN_SETTINGS` for the duration; a session that refuses a setting keeps its own."""
+    return _set_meanwhile(spark, RUN_SETTINGS)
+
+
+def few_settings(spark: SparkSession, few: bool) -> AbstractContextManager[None]:
+    """`FEW_SETTINGS` for the duration where there are `few` records; else nothing is touched."""
+    return _set_meanwhile(spark, FEW_SETTINGS if few else {})
+
+
+@contextmanager
+def _set_meanwhile(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
     before: dict[str, str | None] = {}
-    for name, value in RUN_SETTINGS.items():
+    for name, value in settings.items():
         with suppress(Exception):  # a locked-down session keeps its own: slower batches, and its word on files
             before[name] = spark.conf.get(name, None)
             spark.conf.set(name, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anonlib.engine.repeatable import plan_nodes, plan_text, repeats
+from anonlib.engine.repeatable import looks_small, plan_nodes, plan_text, repeats
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
@@ -89,3 +89,13 @@ def test_a_very_long_plan_is_not_cut_short(spark, path):
     for k in range(60):
         frame = frame.selectExpr("*", f"id * {k} + k AS a_rather_long_column_name_{k}")
     assert not repeats(frame)
+
+
+def test_what_looks_small(spark, path, tmp_path):
+    wide = str(tmp_path / "wide")
+    spark.range(60_000).selectExpr("id", "hash(id) AS h", "xxhash64(id) AS x").write.parquet(wide)
+    assert looks_small(spark.read.parquet(path))
+    assert looks_small(spark.read.parquet(path).where("id > 3").selectExpr("upper(s)"))
+    assert not looks_small(spark.read.parquet(wide))
+    # of these Spark knows no size
+    assert not looks_small(spark.createDataFrame([(1,)], "a int"))

@@ -87,3 +87,16 @@ def test_an_embedded_session_runs_its_workers_on_this_python_and_is_silent():
     assert done.stdout.splitlines() == ["UTC 1g local[1]", str([minor, minor + 1, minor + 2])]
     assert "ERROR" not in done.stderr
     assert "WARN TaskSetManager" not in done.stderr
+
+
+@pytest.mark.parametrize("few", [False, True])
+def test_settings_for_few_records_are_put_back(spark, few):
+    name = "spark.sql.codegen.wholeStage"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "true")
+    try:
+        with sessions.few_settings(spark, few):
+            assert spark.conf.get(name) == str(not few).lower()
+        assert spark.conf.get(name) == "true"
+    finally:
+        spark.conf.set(name, before)
