@@ -46,7 +46,7 @@ def scan(
     # A tampered table may hold any number of unknown values; more kinds than known values can make are not fetched.
     limit = (len(values) + 2) * (largest + 2)
     per_kind = aggregate(lines, ["kind"], {"n": "count(1)", **sum_columns("row", "c")})
-    asked = [_qit_facts(qit, salt), Small.of_rows(per_kind.limit(limit), limit, list)]
+    asked: list[Small[Any]] = [_qit_facts(qit, salt), Small.of_rows(per_kind.limit(limit), limit, list)]
     if few:
         facts, kinds, buckets = collected([*asked, by_arrays(lines, bits, largest, fake_values, salt, limit)])
     else:

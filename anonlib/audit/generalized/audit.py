@@ -116,7 +116,7 @@ def _graph(
     def found(answers: list[Any]) -> GraphFound:
         facts, *checks = answers
         shares = {code: (share, f"partition {where}") for code, (share, where) in facts.shares.items()}
-        checks = (*graph.graph_checks(facts, manifest), *checks)
-        return GraphFound(checks, Found(shares, (facts.fewest, "the matches of some record")))
+        of_graph = (*graph.graph_checks(facts, manifest), *checks)
+        return GraphFound(of_graph, Found(shares, (facts.fewest, "the matches of some record")))
 
     return Small.of(asked, found)

@@ -81,11 +81,11 @@ def _domains(manifest: Manifest, original: DataFrame) -> Small[Check]:
     kinds = dict(original.dtypes)
     numeric = [part for part in manifest.quasi_identifiers if part.kind == "numeric"]
     sets = [part for part in manifest.quasi_identifiers if part.kind == "categorical"]
-    asked = [
+    asked: list[Small[Any]] = [
         numeric_bounds(original, [part.name for part in numeric], kinds),
         categories(original, [part.name for part in sets], kinds),
     ]
-    return Small.of(asked, lambda answers: _same_domains(numeric, sets, *answers))
+    return Small.of(asked, lambda answers: _same_domains(numeric, sets, answers[0], answers[1]))
 
 
 def _same_domains(

@@ -70,7 +70,7 @@ def _transitions(
     by_seen = aggregate(pairs, ["s", "y"], {"n": "count(1)"})
     return Small.of(
         [Small.of_rows(by_true.limit(limit), limit, list), Small.of_rows(by_seen.limit(limit), limit, list)],
-        lambda answers: _plausible(*answers, entries, chances),
+        lambda answers: _plausible(answers[0], answers[1], entries, chances),
     )
 
 
