@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from anonlib.audit.perturbed.audit import audit
+from anonlib.audit.perturbed.tables import scan
 from anonlib.spec.release import Columns
 from tests.planted import OTHERS, QIS, people
 from tests.planted_perturbed import perturbed
@@ -108,6 +109,20 @@ TABLES = {
 def test_a_changed_table(release, kind):
     table, change, found_by = TABLES[kind]
     assert found_by in failed(edit(release, table, change))
+
+
+@pytest.mark.parametrize(
+    "kind", ["a row doubled", "no value", "a record in no sub-table", "a sub-table twice", "a sub-table left out"]
+)
+def test_few_and_many_records_are_looked_at_in_two_ways_that_agree(release, monkeypatch, kind):
+    table, change, _ = TABLES[kind]
+    tables = edit(release, table, change).tables
+    ways = [(True, 20_000), (False, 20_000), (True, 3)]  # the last: many in truth, which the manifest does not tell
+    found = []
+    for few, most in ways:
+        monkeypatch.setattr("anonlib.audit.perturbed.tables.FEW_RECORDS", most)
+        found.append(scan(tables["operators"], tables["microdata"], {"illness": "string"}, few))
+    assert found[0] == found[1] == found[2]
 
 
 MANIFESTS = {
