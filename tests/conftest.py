@@ -2,7 +2,34 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
+
+from tests.cpu_time import of_process_tree
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--share", metavar="K/N", help="only every N-th test module, from the K-th on: one of N runs side by side"
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    """Deal modules, since a module's tests share what they publish; by name, so that all N runs deal alike."""
+    if not (share := config.getoption("--share")):
+        return
+    k, n = map(int, share.split("/"))
+    modules = sorted({item.path for item in items})
+    own = set(modules[k - 1 :: n])
+    config.hook.pytest_deselected(items=[item for item in items if item.path not in own])
+    items[:] = [item for item in items if item.path in own]
+
+
+def pytest_terminal_summary(terminalreporter):
+    """What the run has cost; `scripts/check.py` reads it."""
+    if (seconds := of_process_tree(os.getpid())) is not None:
+        terminalreporter.write_line(f"CPU seconds of all processes: {seconds:.0f}")
 
 
 @pytest.fixture(scope="session")
