@@ -20,6 +20,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[1]
 NEWEST = ROOT / ".venv" / "bin"
@@ -42,39 +43,28 @@ LINT = (
     Step("import contracts (import-linter)", NEWEST, ("lint-imports",)),
 )
 PYTEST = ("python", "-m", "pytest")
-SHARES = 2
+TOGETHER = ("--together", "{together}")
+"""Runs that share their test modules through a new folder, made for each run of this program; see tests/together.py."""
+ON_NEWEST = (*PYTEST, *TOGETHER, "-m", "spark and not slow", "tests")
+ON_3_5 = ("tests/engine", "tests/contract")
 
-
-def shares(title: str, environment: Path, *arguments: str) -> tuple[Step, ...]:
-    """A test run as `SHARES` steps of about the same length, each with a session of its own; see `tests/conftest.py`."""
-    return tuple(
-        Step(f"{title}, {k} of {SHARES}", environment, (*PYTEST, "--share", f"{k}/{SHARES}", *arguments))
-        for k in range(1, SHARES + 1)
-    )
-
-
+# two at a time, in this order: one lane runs what is short and then joins the other, so that both end together
 TESTS = (
-    *shares("Spark tests, newest Spark", NEWEST, "-m", "spark and not slow", "tests"),
-    *shares(
-        "what versions may change, Spark 3.5",
-        SPARK_3_5,
-        "-m",
-        "every_spark and not slow",
-        "tests/engine",
-        "tests/contract",
-    ),
+    Step("Spark tests, newest Spark, one half", NEWEST, ON_NEWEST),
     Step("tests that need no Spark", NEWEST, (*PYTEST, "-m", "not spark and not slow", "tests")),
+    Step("what versions may change, Spark 3.5", SPARK_3_5, (*PYTEST, "-m", "every_spark and not slow", *ON_3_5)),
+    Step("Spark tests, newest Spark, the rest", NEWEST, ON_NEWEST),
 )
 NIGHTLY = (
     Step("all tests, newest Spark", NEWEST, PYTEST),
     Step(
         "all engine tests, Spark 3.5",
         SPARK_3_5,
-        (*PYTEST, "-m", "spark and not slow", "tests/engine", "tests/contract"),
+        (*PYTEST, "-m", "spark and not slow", *ON_3_5),
     ),
 )
 GROUPS = {"lint": (LINT, ()), "all": (LINT, TESTS), "nightly": (LINT, NIGHTLY)}
-"""name: (steps one after the other, steps two at a time, the longest first): one Spark session leaves half of two cores idle."""
+"""name: (steps one after the other, steps two at a time): one Spark session leaves half of two cores idle."""
 AT_ONCE = 2
 CPU_SECONDS = re.compile(r"CPU seconds of all processes: (\d+)")
 """As tests/conftest.py tells them at the end of a test run."""
@@ -99,13 +89,13 @@ def main() -> int:
     for place, step in enumerate(one_by_one, 1):
         print(f"\n[{place}/{number}] {step.title}: {' '.join(step.command)}", flush=True)
         outcomes.append((step, run(step, show)))
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(AT_ONCE) as pool, TemporaryDirectory() as together:
         running = []
         for place, step in enumerate(side_by_side, len(one_by_one) + 1):
             # the first is shown as it runs, the others when they are done: two streams at once cannot be read
             later: list[str] = []
             print(f"\n[{place}/{number}] {step.title}: {' '.join(step.command)}", flush=True)
-            running.append((step, later, pool.submit(run, step, later.append if running else show)))
+            running.append((step, later, pool.submit(run, step, later.append if running else show, together)))
         for place, (step, later, ends) in enumerate(running, len(one_by_one) + 1):
             outcomes.append((step, ends.result()))
             if later:
@@ -114,10 +104,10 @@ def main() -> int:
     for step, outcome in outcomes:
         cpu = "" if outcome.cpu is None else f"{outcome.cpu} CPU s"
         print(
-            f"  {'passed' if outcome.passed else 'FAILED'}  {step.title:42} {outcome.seconds:6.0f} s {cpu:>10}   {outcome.last}"
+            f"  {'passed' if outcome.passed else 'FAILED'}  {step.title:36} {outcome.seconds:6.0f} s {cpu:>10}   {outcome.last}"
         )
     whole, cpu = time.monotonic() - started, sum(outcome.cpu or 0 for _, outcome in outcomes)
-    print(f"{'':10}{'all':42} {whole:6.0f} s {f'{cpu} CPU s' if cpu else '':>10}")
+    print(f"{'':10}{'all':36} {whole:6.0f} s {f'{cpu} CPU s' if cpu else '':>10}")
     failed = sum(not outcome.passed for _, outcome in outcomes)
     print(f"{len(outcomes) - failed} of {len(outcomes)} checks passed." + (f" {failed} FAILED." if failed else ""))
     return 1 if failed else 0
@@ -128,11 +118,11 @@ def show(line: str) -> None:
     print(line, end="", flush=True)
 
 
-def run(step: Step, tell: Callable[[str], None]) -> Outcome:
-    """Run one step to its end; every line of output is told as it comes."""
+def run(step: Step, tell: Callable[[str], None], together: str = "") -> Outcome:
+    """Run one step to its end; every line of output is told as it comes. together : the folder of runs that share their work."""
     started, cpu = time.monotonic(), None
     last: deque[str] = deque(maxlen=1)
-    program, *arguments = step.command
+    program, *arguments = (word.format(together=together) for word in step.command)
     running = subprocess.Popen(
         [str(step.environment / program), *arguments],
         cwd=ROOT,

@@ -7,23 +7,9 @@ import os
 import pytest
 
 from tests.cpu_time import of_process_tree
+from tests.together import pytest_addoption, pytest_runtestloop
 
-
-def pytest_addoption(parser):
-    parser.addoption(
-        "--share", metavar="K/N", help="only every N-th test module, from the K-th on: one of N runs side by side"
-    )
-
-
-def pytest_collection_modifyitems(config, items):
-    """Deal modules, since a module's tests share what they publish; by name, so that all N runs deal alike."""
-    if not (share := config.getoption("--share")):
-        return
-    k, n = map(int, share.split("/"))
-    modules = sorted({item.path for item in items})
-    own = set(modules[k - 1 :: n])
-    config.hook.pytest_deselected(items=[item for item in items if item.path not in own])
-    items[:] = [item for item in items if item.path in own]
+__all__ = ["pytest_addoption", "pytest_runtestloop"]
 
 
 def pytest_terminal_summary(terminalreporter):
