@@ -27,7 +27,7 @@ slow: env  ## the long statistical, cluster and scale tests
 	@JAVA_HOME=$$($(BIN)/python -m anonlib.engine.java) $(BIN)/python -m pytest -m slow tests
 
 bench: env  ## every benchmark in turn: ratios and machine facts (hours at full size)
-	@set -e; for file in $$(grep -l '__main__' benchmarks/*.py); do name=$$(basename $$file .py); echo "benchmarks.$$name"; $(BIN)/python -m benchmarks.$$name; done
+	@$(BIN)/python -m benchmarks
 
 notebook: env  ## run the notebooks from beginning to end
 	@set -e; for notebook in notebooks/*.py; do echo "$$notebook"; $(BIN)/python "$$notebook"; done

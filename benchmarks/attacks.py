@@ -36,6 +36,7 @@ from anonlib.evaluation.attacks import differential_inference
 from anonlib.evaluation.attacks_registry import BUCKETIZED, CLASSES, MATCHED, PERTURBED
 from anonlib.privacy.f_privacy import FPrivacy
 from benchmarks.attacks_page import Row, above_bounds, filled, gathered, kept, shown, tables
+from benchmarks.missing import missing
 
 TABLE, SENSITIVE = "census_occ_100k", "occupation"
 NUMERIC = ("age", "education")
@@ -151,7 +152,7 @@ def played(given: argparse.Namespace, table: pa.Table) -> list[Row]:
 def main() -> None:
     given = arguments()
     if not (Path(given.data) / f"{TABLE}.parquet").exists():
-        raise SystemExit(f"{TABLE}.parquet is not in {given.data}: name its folder with --data or ANONLIB_DATA")
+        raise missing(f"{TABLE}.parquet is not in {given.data}: name its folder with --data or ANONLIB_DATA")
     table = records_of(Path(given.data), given.records)
     facts = f"Census occupations, the first {given.records:,} records, seed {given.seed}."
     layouts = {name: layout for name, (layout, _) in RELEASES.items()}

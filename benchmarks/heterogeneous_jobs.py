@@ -42,6 +42,7 @@ from anonlib.queries.cells import PointCells
 from anonlib.release.generalized import MICRODATA
 from benchmarks import machine
 from benchmarks.baselines import COIL
+from benchmarks.missing import missing
 from benchmarks.privbayes import privbayes
 from benchmarks.sabre_jobs import census_columns
 
@@ -155,8 +156,7 @@ def _synthetic(spark: Any, folder: Path, beta: str, table: pd.DataFrame, prepare
     """The same workload and attacks on what PrivBayes made: its records counted as they are."""
     try:
         made = privbayes(table, math.log(1 + float(beta)))
-    except SystemExit as missing:
-        print(f"      {missing}")
+    except SystemExit:  # the package is not there, and that has been said
         return
     path = folder / f"synthetic-{beta}-{table.columns[-1]}.parquet"
     made.to_parquet(path, index=False)
@@ -197,7 +197,7 @@ def main() -> None:
     parser.add_argument("--master", default="local[2]")
     given = parser.parse_args()
     if not (given.data / "census_sal_500k.parquet").exists():
-        raise SystemExit(f"there are no tables in {given.data}; give --data or set ANONLIB_DATA")
+        raise missing(f"there are no tables in {given.data}; give --data or set ANONLIB_DATA")
     print(machine.facts())
     folder = Path(tempfile.mkdtemp(prefix="anonlib-benchmark-"))
     try:

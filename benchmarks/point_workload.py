@@ -25,6 +25,7 @@ import anonlib
 from anonlib.engine.session import session
 from anonlib.evaluation import point_workload as points
 from anonlib.evaluation.workloads import domains
+from benchmarks.missing import missing
 
 TABLE = "census_occ_100k"
 SENSITIVE = {"OCC": "occupation", "EDU": "education"}
@@ -116,8 +117,9 @@ def main() -> None:
     arguments = parser.parse_args()
     path = arguments.data / f"{TABLE}.parquet"
     if not path.exists():
-        print(f"needs the table {TABLE}.parquet in {arguments.data}; name its folder with --data or ANONLIB_DATA")
-        return
+        raise missing(
+            f"needs the table {TABLE}.parquet in {arguments.data}; name its folder with --data or ANONLIB_DATA"
+        )
     spark = session(master=arguments.master, settings={"spark.sql.shuffle.partitions": "8"})
     spark.sparkContext.setLogLevel("ERROR")
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,8 @@
 """PrivBayes, to compare with: a synthetic table under differential privacy, by the package DataSynthesizer.
 
-    python -m benchmarks.privbayes TABLE.parquet COLUMN,COLUMN,... [--beta 3] [--rows 10000] [--parents 2] [--out synthetic.parquet]
+    python -m benchmarks.privbayes [TABLE.parquet [COLUMN,COLUMN,...]] [--beta 3] [--rows 10000] [--parents 2] [--out synthetic.parquet]
+
+Without a table: four columns of the census table with occupations.
 
 The package is no dependency of ours: pip install DataSynthesizer==0.1.13. epsilon = ln(1 + beta) bounds the growth of what is believed by
 the same factor as beta-likeness does, of another thing (heterogeneous generalization, section 5). Prints how far single columns and pairs
@@ -13,11 +15,14 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
+import os
 import tempfile
 import time
 from pathlib import Path
 
 import pandas as pd
+
+from benchmarks.missing import missing
 
 
 def privbayes(table: pd.DataFrame, epsilon: float, parents: int = 2, seed: int = 0) -> pd.DataFrame:
@@ -26,7 +31,7 @@ def privbayes(table: pd.DataFrame, epsilon: float, parents: int = 2, seed: int =
         from DataSynthesizer.DataDescriber import DataDescriber
         from DataSynthesizer.DataGenerator import DataGenerator
     except ImportError:
-        raise SystemExit("PrivBayes needs a package: pip install DataSynthesizer==0.1.13") from None
+        raise missing("PrivBayes needs a package: pip install DataSynthesizer==0.1.13") from None
     with tempfile.TemporaryDirectory() as folder:
         source, described = f"{folder}/table.csv", f"{folder}/description.json"
         table.to_csv(source, index=False)
@@ -54,13 +59,17 @@ def distance(one: pd.DataFrame, other: pd.DataFrame, columns: list[str]) -> floa
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("table", type=Path)
-    parser.add_argument("columns")
+    beside = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+    folder = Path(os.environ.get("ANONLIB_DATA", str(beside)))
+    parser.add_argument("table", type=Path, nargs="?", default=folder / "census_occ_100k.parquet")
+    parser.add_argument("columns", nargs="?", default="age,gender,education,occupation")
     parser.add_argument("--beta", type=float, default=3.0)
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--parents", type=int, default=2)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
+    if not given.table.exists():
+        raise missing(f"there is no {given.table}; name a table, or set ANONLIB_DATA to the folder that holds it")
     columns = given.columns.split(",")
     table = pd.read_parquet(given.table, columns=columns).head(given.rows)
     epsilon, start = math.log(1 + given.beta), time.perf_counter()

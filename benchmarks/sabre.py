@@ -47,6 +47,7 @@ from anonlib.solvers.classes.kd_cut import kd_tree
 from anonlib.solvers.classes.sabre_buckets import bucketize
 from anonlib.solvers.classes.sub_buckets import pack
 from benchmarks import machine
+from benchmarks.missing import missing
 
 HERE = Path(__file__).resolve().parents[1]
 PARTITION = 100_000
@@ -287,7 +288,7 @@ def main() -> None:
     asked = parser.parse_args()
     path = asked.data / "census_sal_500k.parquet"
     if not path.exists():
-        raise SystemExit(f"there is no {path}; give --data or set ANONLIB_DATA to the folder that holds it")
+        raise missing(f"there is no {path}; give --data or set ANONLIB_DATA to the folder that holds it")
     print(machine.facts())
     t, n, incognito = Fraction("0.35"), asked.records, not asked.no_incognito
     runs: dict[str, tuple[str, Callable[[], list[tuple[str, Table, Fraction, int]]]]] = {

@@ -30,6 +30,7 @@ from anonlib.engine.session import session
 from anonlib.evaluation import generalized
 from benchmarks import machine
 from benchmarks.icd9 import icd9
+from benchmarks.missing import missing
 
 HERE = Path(__file__).resolve().parents[1]
 T = "0.35"
@@ -160,7 +161,7 @@ def main() -> None:
     parser.add_argument("--master", default="local[2]")
     asked = parser.parse_args()
     if not (asked.data / "census_sal_500k.parquet").exists():
-        raise SystemExit(f"there are no tables in {asked.data}; give --data or set ANONLIB_DATA")
+        raise missing(f"there are no tables in {asked.data}; give --data or set ANONLIB_DATA")
     print(machine.facts())
     folder = Path(tempfile.mkdtemp(prefix="anonlib-benchmark-"))
     try:

@@ -34,6 +34,7 @@ from anonlib.exact import ceil_over, exact
 from anonlib.privacy.buckets import BucketSetting
 from anonlib.privacy.f_privacy import FPrivacy
 from benchmarks import machine
+from benchmarks.missing import missing
 
 TABLE = "census_occ_100k"
 SENSITIVE = {"OCC": "occupation", "EDU": "education"}
@@ -134,8 +135,7 @@ def main() -> None:
     arguments = parser.parse_args()
     path = arguments.data / f"{TABLE}.parquet"
     if not path.exists():
-        print(f"needs {TABLE}.parquet in {arguments.data}; name its folder by --data or ANONLIB_DATA")
-        return
+        raise missing(f"needs {TABLE}.parquet in {arguments.data}; name its folder by --data or ANONLIB_DATA")
     print(machine.facts())
     spark = session(master=arguments.master)
     print(f"Spark {spark.version}, {arguments.master}; selectivity {arguments.selectivity}, seed {arguments.seed}")

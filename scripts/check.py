@@ -1,6 +1,7 @@
 """Run the checks, show what each says, and end with a summary: what ran, how long it took, what failed. Standard library only.
 
-Test runs go two at a time.
+Test runs go two at a time. Each tells the CPU seconds of all its processes too, Java and Python workers among them: they say what a
+run costs on any machine, however busy; wall seconds of two lanes cannot fall below half of their sum on two cores.
 
 .venv/bin/python scripts/check.py lint       style, types, import contracts
 .venv/bin/python scripts/check.py all        these, all tests on the newest Spark, and on Spark 3.5 those that versions may change
@@ -10,6 +11,7 @@ Test runs go two at a time.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -18,6 +20,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[1]
 NEWEST = ROOT / ".venv" / "bin"
@@ -39,56 +42,73 @@ LINT = (
     Step("types of the pure code (mypy)", NEWEST, ("mypy",)),
     Step("import contracts (import-linter)", NEWEST, ("lint-imports",)),
 )
+PYTEST = ("python", "-m", "pytest")
+TOGETHER = ("--together", "{together}")
+"""Runs that share their test modules through a new folder, made for each run of this program; see tests/together.py."""
+ON_NEWEST = (*PYTEST, *TOGETHER, "-m", "spark and not slow", "tests")
+ON_3_5 = ("tests/engine", "tests/contract")
+
+# two at a time, in this order: one lane runs what is short and then joins the other, so that both end together
 TESTS = (
-    Step("engine tests, newest Spark", NEWEST, ("python", "-m", "pytest", "-m", "spark and not slow", "tests/engine")),
-    Step(
-        "other tests, newest Spark",
-        NEWEST,
-        ("python", "-m", "pytest", "-m", "spark and not slow", "--ignore=tests/engine", "tests"),
-    ),
-    Step("tests that need no Spark", NEWEST, ("python", "-m", "pytest", "-m", "not spark and not slow", "tests")),
-    Step(
-        "what versions may change, Spark 3.5",
-        SPARK_3_5,
-        ("python", "-m", "pytest", "-m", "every_spark and not slow", "tests/engine", "tests/contract"),
-    ),
+    Step("Spark tests, newest Spark, one half", NEWEST, ON_NEWEST),
+    Step("tests that need no Spark", NEWEST, (*PYTEST, "-m", "not spark and not slow", "tests")),
+    Step("what versions may change, Spark 3.5", SPARK_3_5, (*PYTEST, "-m", "every_spark and not slow", *ON_3_5)),
+    Step("Spark tests, newest Spark, the rest", NEWEST, ON_NEWEST),
 )
 NIGHTLY = (
-    Step("all tests, newest Spark", NEWEST, ("python", "-m", "pytest")),
+    Step("all tests, newest Spark", NEWEST, PYTEST),
     Step(
         "all engine tests, Spark 3.5",
         SPARK_3_5,
-        ("python", "-m", "pytest", "-m", "spark and not slow", "tests/engine", "tests/contract"),
+        (*PYTEST, "-m", "spark and not slow", *ON_3_5),
     ),
 )
 GROUPS = {"lint": (LINT, ()), "all": (LINT, TESTS), "nightly": (LINT, NIGHTLY)}
-"""name: (steps one after the other, steps two at a time, the longest first): one Spark session leaves half of two cores idle."""
+"""name: (steps one after the other, steps two at a time): one Spark session leaves half of two cores idle."""
 AT_ONCE = 2
+CPU_SECONDS = re.compile(r"CPU seconds of all processes: (\d+)")
+"""As tests/conftest.py tells them at the end of a test run."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a step ended: its wall seconds, its CPU seconds where it told them, the last line it printed."""
+
+    passed: bool
+    seconds: float
+    cpu: int | None
+    last: str
 
 
 def main() -> int:
     """Run a group to its end, whatever fails on the way; 0 when all of it passed."""
     one_by_one, side_by_side = GROUPS[sys.argv[1]]
     number = len(one_by_one) + len(side_by_side)
-    outcomes = []
+    outcomes: list[tuple[Step, Outcome]] = []
+    started = time.monotonic()
     for place, step in enumerate(one_by_one, 1):
         print(f"\n[{place}/{number}] {step.title}: {' '.join(step.command)}", flush=True)
-        outcomes.append((step, *run(step, show)))
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+        outcomes.append((step, run(step, show)))
+    with ThreadPoolExecutor(AT_ONCE) as pool, TemporaryDirectory() as together:
         running = []
         for place, step in enumerate(side_by_side, len(one_by_one) + 1):
             # the first is shown as it runs, the others when they are done: two streams at once cannot be read
             later: list[str] = []
             print(f"\n[{place}/{number}] {step.title}: {' '.join(step.command)}", flush=True)
-            running.append((step, later, pool.submit(run, step, later.append if running else show)))
-        for place, (step, later, outcome) in enumerate(running, len(one_by_one) + 1):
-            outcomes.append((step, *outcome.result()))
+            running.append((step, later, pool.submit(run, step, later.append if running else show, together)))
+        for place, (step, later, ends) in enumerate(running, len(one_by_one) + 1):
+            outcomes.append((step, ends.result()))
             if later:
                 print(f"\n[{place}/{number}] {step.title}\n{''.join(later)}", end="", flush=True)
     print("\nSummary")
-    for step, passed, seconds, last in outcomes:
-        print(f"  {'passed' if passed else 'FAILED'}  {step.title:34} {seconds:6.0f} s   {last}")
-    failed = sum(not passed for _, passed, _, _ in outcomes)
+    for step, outcome in outcomes:
+        cpu = "" if outcome.cpu is None else f"{outcome.cpu} CPU s"
+        print(
+            f"  {'passed' if outcome.passed else 'FAILED'}  {step.title:36} {outcome.seconds:6.0f} s {cpu:>10}   {outcome.last}"
+        )
+    whole, cpu = time.monotonic() - started, sum(outcome.cpu or 0 for _, outcome in outcomes)
+    print(f"{'':10}{'all':36} {whole:6.0f} s {f'{cpu} CPU s' if cpu else '':>10}")
+    failed = sum(not outcome.passed for _, outcome in outcomes)
     print(f"{len(outcomes) - failed} of {len(outcomes)} checks passed." + (f" {failed} FAILED." if failed else ""))
     return 1 if failed else 0
 
@@ -98,11 +118,11 @@ def show(line: str) -> None:
     print(line, end="", flush=True)
 
 
-def run(step: Step, tell: Callable[[str], None]) -> tuple[bool, float, str]:
-    """(passed, seconds, the last line it printed); every line of output is told as it comes."""
-    started = time.monotonic()
+def run(step: Step, tell: Callable[[str], None], together: str = "") -> Outcome:
+    """Run one step to its end; every line of output is told as it comes. together : the folder of runs that share their work."""
+    started, cpu = time.monotonic(), None
     last: deque[str] = deque(maxlen=1)
-    program, *arguments = step.command
+    program, *arguments = (word.format(together=together) for word in step.command)
     running = subprocess.Popen(
         [str(step.environment / program), *arguments],
         cwd=ROOT,
@@ -116,7 +136,9 @@ def run(step: Step, tell: Callable[[str], None]) -> tuple[bool, float, str]:
         tell(line)
         if line.strip():
             last.append(line.strip().strip("= "))
-    return running.wait() == 0, time.monotonic() - started, "".join(last)[:90]
+        if spent := CPU_SECONDS.search(line):
+            cpu = int(spent[1])
+    return Outcome(running.wait() == 0, time.monotonic() - started, cpu, "".join(last)[:90])
 
 
 def environment(folder: Path) -> dict[str, str]:

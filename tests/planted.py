@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from anonlib import words
-from anonlib.engine.checksum import checksum
 from anonlib.exact import text
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy
 from anonlib.release.manifest import Manifest
+from tests.scans import rows_and_checksum
 
 SCHEMA = "age int, country string, joined date, tags array<string>, big bigint, illness string"
 QIS = ("age", "country", "joined")
@@ -45,8 +45,8 @@ class Planted:
     def recorded(self) -> Planted:
         """Writes rows and checksums of the tables as they are now into the manifest (as a clever tamperer would)."""
         for name, frame in self.tables.items():
-            self.facts["tables"][name]["rows"] = frame.count()
-            self.facts["tables"][name]["checksum"] = checksum(frame)
+            rows, checksum = rows_and_checksum(frame)
+            self.facts["tables"][name].update(rows=rows, checksum=checksum)
         return self
 
 

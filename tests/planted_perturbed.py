@@ -10,11 +10,11 @@ from fractions import Fraction
 from typing import Any
 
 from anonlib import words
-from anonlib.engine.checksum import checksum
 from anonlib.exact import exact, text
 from anonlib.release.manifest import Manifest
 from anonlib.release.perturbed import operator_types
 from tests.planted import OTHERS, SCHEMA
+from tests.scans import rows_and_checksum
 
 
 @dataclass
@@ -44,8 +44,8 @@ class Perturbed:
     def recorded(self) -> Perturbed:
         """Writes rows and checksums of the tables as they are now into the manifest (as a clever tamperer would)."""
         for name, frame in self.tables.items():
-            self.facts["tables"][name]["rows"] = frame.count()
-            self.facts["tables"][name]["checksum"] = checksum(frame)
+            rows, checksum = rows_and_checksum(frame)
+            self.facts["tables"][name].update(rows=rows, checksum=checksum)
         return self
 
 

@@ -1,10 +1,19 @@
-"""How many random tables a property is tried on: fewer at every change, the full number where ANONLIB_THOROUGH is set (`make nightly`)."""
+"""How much a property is tried: a part of it at every change, the whole where ANONLIB_THOROUGH is set (`make nightly`)."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from typing import Any
+
+THOROUGH = bool(os.environ.get("ANONLIB_THOROUGH"))
 
 
-def trials(full: int, usual: int = 500) -> int:
-    """`full` where ANONLIB_THOROUGH is set, else at most `usual`."""
-    return full if os.environ.get("ANONLIB_THOROUGH") else min(full, usual)
+def trials(full: int, usual: int = 150) -> int:
+    """How many random tables: `full` where ANONLIB_THOROUGH is set, else at most `usual`."""
+    return full if THOROUGH else min(full, usual)
+
+
+def cases(*usual: Any, nightly: Iterable[Any] = ()) -> list[Any]:
+    """Parameters of a test: those of `nightly` too where ANONLIB_THOROUGH is set."""
+    return [*usual, *(nightly if THOROUGH else ())]

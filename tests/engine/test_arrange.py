@@ -16,8 +16,9 @@ from scipy import stats
 import anonlib
 from anonlib.engine import order, statistics
 from tests.door import KEY
+from tests.thorough import cases
 
-pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
+pytestmark = pytest.mark.spark
 
 VALUES = ["asthma", "cancer", "cold", "flu", "gout", "HIV"]
 
@@ -39,8 +40,7 @@ def people(folder, order: str, n: int = 12_000, files: int = 4):
     return folder, truth
 
 
-def published(spark, folder, output, monkeypatch):
-    monkeypatch.setenv("ANONLIB_TEST_KEY", KEY)
+def published(spark, folder, output, audit="off"):
     return anonlib.bucketize(
         spark.read.parquet(str(folder)),
         quasi_identifiers=[{"name": "age", "type": "numeric"}, "town"],
@@ -50,6 +50,7 @@ def published(spark, folder, output, monkeypatch):
         solver="two_size",
         output=str(output),
         key="env:ANONLIB_TEST_KEY",
+        audit=audit,
     )
 
 
@@ -77,27 +78,43 @@ def place_against_value(output, truth) -> float:
     return float(stats.chi2.sf(statistic, seen.sum()))
 
 
-@pytest.fixture
-def small_splits(spark, monkeypatch):
+@pytest.fixture(scope="module", autouse=True)
+def _small_splits(spark):
     """One partition per file and several published files, so that files could differ."""
+    patch = pytest.MonkeyPatch()
     spark.conf.set("spark.sql.files.openCostInBytes", str(1 << 30))
-    monkeypatch.setattr(order, "FILE_ROWS", 3_000)
+    patch.setattr(order, "FILE_ROWS", 3_000)
+    patch.setenv("ANONLIB_TEST_KEY", KEY)
     yield
     spark.conf.unset("spark.sql.files.openCostInBytes")
+    patch.undo()
 
 
-@pytest.mark.usefixtures("small_splits")
-@pytest.mark.parametrize("order", ["illness", "age", ""])
-def test_a_records_place_says_nothing_of_its_value(spark, tmp_path, monkeypatch, order):
+@pytest.fixture(scope="module")
+def of_sorted(spark, _small_splits, tmp_path_factory):
+    """(release, its folder, {record: its value}) of persons sorted by illness; published once."""
+    folder = tmp_path_factory.mktemp("sorted")
+    source, truth = people(folder / "in", "illness")
+    return published(spark, source, folder / "release", audit="gate"), folder / "release", truth
+
+
+def test_a_records_place_says_nothing_of_its_value(of_sorted):
+    """False-alarm rate 1e-4."""
+    release, folder, truth = of_sorted
+    assert release.audit.passed
+    assert len(files(folder)) == 4
+    assert place_against_value(folder, truth) > 1e-4
+
+
+@pytest.mark.parametrize("order", cases("age", nightly=[""]))
+def test_nor_does_it_in_another_order_of_the_input(spark, tmp_path, order):
     """False-alarm rate 1e-4 each."""
     folder, truth = people(tmp_path / "in", order)
-    release = published(spark, folder, tmp_path / "release", monkeypatch)
-    assert release.audit.passed
+    published(spark, folder, tmp_path / "release")
     assert len(files(tmp_path / "release")) == 4
     assert place_against_value(tmp_path / "release", truth) > 1e-4
 
 
-@pytest.mark.usefixtures("small_splits")
 @pytest.mark.parametrize("fault", ["kept order", "sorted in files only"])
 def test_the_place_test_catches_a_kept_order_and_unmixed_files(spark, tmp_path, monkeypatch, fault):
     folder, truth = people(tmp_path / "in", "illness")
@@ -108,16 +125,15 @@ def test_the_place_test_catches_a_kept_order_and_unmixed_files(spark, tmp_path, 
             planted.setattr(
                 "anonlib.methods.bucketize.arranged", lambda frame, number, by, narrow: frame.sortWithinPartitions(by)
             )
-        published(spark, folder, tmp_path / "release", monkeypatch)
+        published(spark, folder, tmp_path / "release")
     assert place_against_value(tmp_path / "release", truth) < 1e-30
 
 
-@pytest.mark.usefixtures("small_splits")
-def test_rows_of_a_file_are_in_an_order_of_their_own_values(spark, tmp_path, monkeypatch):
+@pytest.mark.every_spark
+def test_rows_of_a_file_are_in_an_order_of_their_own_values(spark, tmp_path, of_sorted):
     """Sorting the same published rows again, from any order, gives the same file."""
-    folder, _ = people(tmp_path / "in", "illness")
-    published(spark, folder, tmp_path / "release", monkeypatch)
-    for k, path in enumerate(sorted(glob.glob(f"{tmp_path}/release/qit/*.parquet"))):
+    _, folder, _ = of_sorted
+    for k, path in enumerate(sorted(glob.glob(f"{folder}/qit/*.parquet"))):
         stored = pq.read_table(path)
         assert stored["bucket_id"].to_pylist() == sorted(stored["bucket_id"].to_pylist())
         shuffled = stored.take(np.random.default_rng(k).permutation(stored.num_rows))
@@ -126,7 +142,7 @@ def test_rows_of_a_file_are_in_an_order_of_their_own_values(spark, tmp_path, mon
         assert [tuple(r) for r in again.collect()] == [tuple(r.values()) for r in stored.to_pylist()]
 
 
-@pytest.mark.usefixtures("small_splits")
+@pytest.mark.every_spark
 def test_counts_kept_on_the_cluster_tell_as_many_partitions(spark, tmp_path, monkeypatch):
     folder, _ = people(tmp_path / "in", "illness")
     frame = spark.read.parquet(str(folder))
@@ -135,15 +151,14 @@ def test_counts_kept_on_the_cluster_tell_as_many_partitions(spark, tmp_path, mon
     assert statistics.sensitive_statistics(frame, "illness", None, {}).partitions == 4
 
 
-@pytest.mark.usefixtures("small_splits")
-def test_a_rare_value_of_one_file_is_dealt_to_all(spark, tmp_path, monkeypatch):
+def test_a_rare_value_of_one_file_is_dealt_to_all(spark, tmp_path):
     """40 of 12,000 records share a value and a file of the input; their published files are those that their buckets fall to."""
     folder, _ = people(tmp_path / "in", "")
     first = min(folder.glob("*.parquet"))
     table = pq.read_table(first)
     rare = ["rare" if k < 40 else value for k, value in enumerate(table["illness"].to_pylist())]
     pq.write_table(table.set_column(table.column_names.index("illness"), "illness", [rare]), first)
-    published(spark, folder, tmp_path / "release", monkeypatch)
+    published(spark, folder, tmp_path / "release")
     of = [set(columns["bucket_id"]) for columns in files(tmp_path / "release")]
     assert len(of) == 4
     assert not any(

@@ -8,17 +8,26 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import functions as F
 
+from anonlib.audit.perturbed import audit as module
 from anonlib.audit.perturbed.audit import audit
 from anonlib.audit.perturbed.tables import scan
 from anonlib.spec.release import Columns
 from tests.planted import OTHERS, QIS, people
 from tests.planted_perturbed import perturbed
+from tests.scans import scanning_once
 
 pytestmark = pytest.mark.spark
 
 COLUMNS = Columns.model_validate({"quasi_identifiers": list(QIS), "sensitive": "illness", "other": list(OTHERS)})
 VALUES = {"flu": 400, "asthma": 300, "HIV": 60, "gout": 240, "cold": 200}
 PARTS = [{"flu": 400, "asthma": 300, "gout": 140, "cold": 100}, {"HIV": 60, "gout": 100, "cold": 100}]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _each_table_is_scanned_once():
+    patch = scanning_once(module, "too_large", "scan_operators", "scan_microdata", "numbering")
+    yield
+    patch.undo()
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,14 @@ import pytest
 from anonlib.engine import fakes
 from tests.door import VALUES, bucketize, counted, people, with_column
 
-pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
+pytestmark = pytest.mark.spark
 
 
 def method(s: int = 2, l: int = 3, **more):  # noqa: E741
     return bucketize(l=l, max_bucket_size=2 * l - 1, fake_values=s, **more)
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize("s", [1, 2])
 def test_each_bucket_lists_its_size_and_s_values_more(door, s):
     source = door.input(people(601))
@@ -97,6 +98,7 @@ def men_beside_mumps(outcome) -> int:
     return sum(1 for r in outcome.table("st") if r["illness"] == "mumps" and "m" in sexes[r["bucket_id"]])
 
 
+@pytest.mark.every_spark
 def test_a_planted_negative_association_is_learnt_and_avoided(door):
     """Every bucket with a man lacks mumps as a fake when it is avoided; without, a good share of them lists it."""
     source = door.input(associated())
@@ -139,6 +141,7 @@ def test_nothing_left_to_choose_from(door):
     outcome.refused(3, "writing st", "1 fake value(s)", "negative association", "lower fake_values")
 
 
+@pytest.mark.every_spark
 def test_rules_are_codes_per_bucket(spark):
     """Straight from the tables: 400 buckets of two, each "m" beside "f"; x stands in every bucket, y only in buckets of women."""
     qit = [(b, "m" if b < 200 else "f", "any") for b in range(400) for _ in range(2)]

@@ -21,6 +21,7 @@ from anonlib.methods import heterogeneous as recipe
 from anonlib.release import storage
 from anonlib.solvers.matching.match_partitions import Bucketing
 from anonlib.spec.load import parse_spec
+from tests.thorough import cases
 
 pytestmark = pytest.mark.spark
 
@@ -171,8 +172,9 @@ def test_key_and_table_alone_decide_and_order_says_nothing(releases, spark):
     assert alike < 0.3  # by chance 0.18 +- 0.02; sorted 0.98
 
 
-@pytest.mark.parametrize("damage", ["dropped", "shrunk", "swapped"])
+@pytest.mark.parametrize("damage", cases("dropped", nightly=["shrunk", "swapped"]))
 def test_a_later_audit_finds_damage(releases, spark, damage):
+    """Planted releases are damaged in these ways too, in `test_audit_generalized`."""
     place = releases.folder / f"damaged-{damage}"
     shutil.copytree(releases["l"].path.removeprefix("file:"), place)
     files = [pq.read_table(f) for f in sorted((place / "microdata").glob("*.parquet"))]

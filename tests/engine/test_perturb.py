@@ -14,6 +14,7 @@ import anonlib
 from tests.contract.test_special_values import TEXTS, TYPES
 from tests.door import cut, key_file, multiset, people, with_column, write_files
 from tests.statistical.test_order_leak import BOUND, rank_correlation
+from tests.thorough import cases
 
 pytestmark = pytest.mark.spark
 
@@ -130,7 +131,7 @@ def test_another_key_perturbs_other_records(door, source, release):
     assert sum((one & other).values()) < N / 2
 
 
-@pytest.mark.parametrize("files", [1, 4])
+@pytest.mark.parametrize("files", cases(4, nightly=[1]))
 def test_a_sorted_input_leaks_nothing(door, files):
     """Sorted by illness: neither a record's sub-table nor its place in the files tells where among its value's records it stood."""
     given = table().sort_by("illness").drop_columns(["note"])

@@ -13,6 +13,7 @@ from anonlib.errors import SpecError, Unsatisfiable
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.solvers.buckets import anatomy
 from tests.oracles.anatomy_greedy import anatomize
+from tests.thorough import trials
 
 
 def sensitive(counts) -> SensitiveCounts:
@@ -34,7 +35,7 @@ def dealt(solution, counts) -> list[Counter[int]]:
     return buckets
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=trials(500, 100), deadline=None)
 @given(eligible())
 def test_same_buckets_as_the_greedy_algorithm_and_distinct_values(case):
     counts, l = case  # noqa: E741

@@ -28,6 +28,7 @@ from anonlib.evaluation.attacks_skewness import skewness
 from anonlib.queries.boxes import BoxReader
 from anonlib.release.manifest import GuaranteePart, ValuePart
 from tests.pure.test_attacks_definetti import DOMAINS, boxes, random_rows
+from tests.thorough import trials
 
 NAMES = ("a", "b", "c", "d")
 
@@ -50,7 +51,7 @@ some_bounds = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=trials(200, 100), deadline=None)
 @given(some_groups, some_bounds, st.integers(0, 12))
 def test_beliefs_of_groups_are_what_a_loop_finds(groups, bounds, cut):
     shares = (0.4, 0.3, 0.2, 0.1)

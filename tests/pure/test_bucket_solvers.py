@@ -19,7 +19,7 @@ from anonlib.solvers.buckets.bucket_candidates import Candidates
 from anonlib.solvers.buckets.sensitive_table import SensitiveTable
 from anonlib.solvers.buckets.validity import check, two_size_valid
 from tests.oracles import bucket_settings as oracle
-from tests.thorough import trials
+from tests.thorough import cases, trials
 
 SOLVERS = ("two_size", "multi_size", "optimal")
 
@@ -101,7 +101,7 @@ def test_solvers_agree_with_exhaustive_search(table):
         assert best <= multi.loss <= best_two
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=trials(300, 100), deadline=None)
 @given(tables(most_values=8, most_records=3000))
 def test_pruning_changes_the_time_never_the_answer(table):
     counts, thresholds, largest = table
@@ -111,7 +111,7 @@ def test_pruning_changes_the_time_never_the_answer(table):
     assert two_size.exists(seen) == (full is not None)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=trials(300, 100), deadline=None)
 @given(tables(most_values=5, most_records=400), st.integers(1, 12), st.integers(1, 12))
 def test_valid_candidates_of_a_size_pair_are_consecutive(table, small, more):
     """All three cases of PC_xi are u_i1 + u_i2 >= o_i, so no value accepts two separate stretches of the list."""
@@ -152,7 +152,7 @@ def skewed(m: int, n: int) -> SensitiveCounts:
     return sensitive(counts)
 
 
-@pytest.mark.parametrize("n", [10**5, 10**7, 10**10])
+@pytest.mark.parametrize("n", cases(10**5, 10**10, nightly=[10**7]))
 def test_ten_thousand_million_records_overflow_nothing(n):
     counts = skewed(50, n)
     thresholds = FPrivacy.linear(4, "0.02").thresholds(counts)

@@ -94,7 +94,7 @@ def tried(promise: str, number: int, only_made_up: bool = False) -> list[Told]:
 
 @pytest.mark.parametrize("promise", ["l", "beta"])
 def test_nobody_is_believed_beyond_the_bound(promise: str) -> None:
-    found = tried(promise, trials(2200, 250))
+    found = tried(promise, trials(2200, 100))
     assert [told for told in found if told.above or told.made_up] == []
     assert sum(told.pools > 1 for told in found) > len(found) / 10
     assert sum(told.buckets_of_several for told in found) > len(found) / 10
@@ -102,6 +102,6 @@ def test_nobody_is_believed_beyond_the_bound(promise: str) -> None:
 
 def test_made_up_records_betray_persons_to_whoever_knows_the_true_counts() -> None:
     """Why nobody is made up: where made-up records are asked for, more than a third of such tables tell something beyond the bound."""
-    found = tried("beta, made up", trials(300, 40), only_made_up=True)
+    found = tried("beta, made up", trials(300, 25), only_made_up=True)
     above = sum(told.above > 0 for told in found)
     assert above > len(found) / 3

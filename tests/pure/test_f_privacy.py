@@ -13,6 +13,7 @@ from anonlib.errors import SpecError, Unsatisfiable
 from anonlib.exact import ceil_over, exact, floor_times, text
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy, Thresholds, guarantee_words
+from tests.thorough import trials
 
 
 def sensitive(**counts: int) -> SensitiveCounts:
@@ -79,7 +80,7 @@ def test_029_of_100_is_29():
     assert Thresholds((exact("0.29"),)).capacity(100).tolist() == [29]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=trials(500, 100), deadline=None)
 @given(st.fractions(min_value=Fraction(1, 10**6), max_value=1), st.integers(1, 10**12))
 def test_floors_and_ceilings_are_exact_inverses(share, count):
     assert floor_times(share, count) <= share * count < floor_times(share, count) + 1
@@ -88,7 +89,7 @@ def test_floors_and_ceilings_are_exact_inverses(share, count):
     assert size == 1 or Fraction(count, size - 1) > share
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=trials(300, 100), deadline=None)
 @given(st.fractions(max_denominator=10**6))
 def test_exact_text_reads_back(number):
     assert exact(text(number)) == number

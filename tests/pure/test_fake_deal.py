@@ -25,6 +25,7 @@ from anonlib.solvers.buckets.fake_chain import mix, real_places
 from anonlib.solvers.buckets.fake_lists import fakes_beside
 from anonlib.solvers.buckets.fake_values import apportion, plan
 from anonlib.solvers.buckets.validity import two_size_partition
+from tests.thorough import trials
 
 KEY, OTHER = bytes(range(32)), bytes(range(1, 33))
 
@@ -81,7 +82,7 @@ def test_every_bucket_is_full_and_nothing_is_lost_or_invented(data, pool):
     assert Counter(c for b in lists for c in lists[b]) == Counter(dict(enumerate((counts + found.fakes).tolist())))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=trials(200, 100), deadline=None)
 @given(some.lists(some.integers(1, 12), min_size=2, max_size=4), some.integers(12, 16), some.integers(1, 20))
 def test_no_other_numbers_of_fakes_make_the_likeliest_value_less_likely(counts, buckets, total):
     """Against every way to choose the numbers."""
@@ -117,7 +118,7 @@ def test_no_room():
         apportion(np.array([3, 3, 2, 1], dtype=np.int64), 4, 3)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=trials(150, 100), deadline=None)
 @given(some.data())
 def test_every_bucket_gets_fakes_that_it_does_not_hold(data):
     """However few values there are, and however rare: nothing is refused that has room."""

@@ -15,6 +15,7 @@ from scipy import stats
 from anonlib.kernels.ranked.fake_values import BLOCK, FakeValues, TooFewFakes
 from anonlib.kernels.ranked.round_robin import Deal, composition
 from anonlib.privacy.buckets import BucketSetting
+from tests.thorough import trials
 
 KEY, OTHER = bytes(range(32)), bytes(range(1, 33))
 
@@ -37,7 +38,7 @@ def held(deal: Deal) -> dict[int, set[int]]:
     return {b: set(s.codes) for s in composition(deal) for b in range(s.start, s.stop)}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=trials(200, 100), deadline=None)
 @given(some.integers(2, 6), some.integers(1, 9), some.integers(1, 4), some.data())
 def test_each_bucket_lists_its_values_and_as_many_more_as_asked(size, rounds, extra, data):
     m = size + extra + data.draw(some.integers(0, 5))

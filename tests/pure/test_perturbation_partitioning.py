@@ -21,7 +21,7 @@ from anonlib.solvers.subtables.rearranging import rearrange
 from tests.oracles.adjacent_merges import best_runs, cost
 from tests.thorough import trials
 
-TABLES = 2_000
+TABLES = trials(2_000, 400)
 
 
 def frequency_vectors(seed: int, tables: int, values: int = 40):
@@ -93,7 +93,7 @@ def test_each_group_takes_as_many_records_as_it_can():
 
 
 def test_chosen_subtables_keep_the_promise():
-    for k, (rng, counts) in enumerate(frequency_vectors(3, trials(TABLES), values=25)):
+    for k, (rng, counts) in enumerate(frequency_vectors(3, TABLES, values=25)):
         m = len(counts)
         table = SensitiveCounts(tuple(range(m)), counts)
         asked = asked_of(rng, counts, all_protected=bool(rng.integers(2)))
@@ -136,7 +136,7 @@ def test_dynamic_program_is_as_good_as_every_cut():
         tried += 1
         merged += len(runs) not in (1, len(sequence))
     assert tried == TABLES
-    assert merged >= 30  # neither "all" nor "none" is always the answer
+    assert merged >= TABLES * 0.015  # neither "all" nor "none" is always the answer
 
 
 def test_order_keeps_every_group_and_joins_what_shares_values():

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonlib.kernels.ranked.round_robin import Deal, RoundRobin, composition
+from tests.thorough import trials
 
 KEY = bytes(range(32))
 
@@ -36,7 +37,7 @@ def dealt(deal, key=KEY):
     return held
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=trials(400, 100), deadline=None)
 @given(deals())
 def test_buckets_are_exactly_full_and_spread_each_value_evenly(case):
     deal, rings = case
@@ -49,7 +50,7 @@ def test_buckets_are_exactly_full_and_spread_each_value_evenly(case):
                 assert held[b][i] in (o // number, -(-o // number))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=trials(400, 100), deadline=None)
 @given(deals())
 def test_composition_is_what_the_kernel_deals(case):
     deal, _ = case

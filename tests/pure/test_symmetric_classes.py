@@ -14,6 +14,7 @@ from anonlib.domains import CategoricalDomain, NumericDomain
 from anonlib.hierarchy import parse_hierarchy
 from anonlib.kernels.classes.halving import Records, information_loss
 from anonlib.kernels.classes.symmetric_classes import symmetric_classes
+from tests.thorough import trials
 
 TREE = parse_hierarchy("a,1,any\nb,1,any\nc,2,any\nd,2,any\ne,2,any\n")
 DOMAINS = (
@@ -38,7 +39,7 @@ def grouped(classes: np.ndarray) -> set[frozenset[int]]:
     return {frozenset(np.flatnonzero(classes == c).tolist()) for c in range(int(classes.max()) + 1)}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=trials(300, 100), deadline=None)
 @given(people(), st.integers(0, 3), st.sampled_from([2, 4, 128]))
 def test_renaming_the_blocks_changes_nothing(given_, sweeps, together):
     columns, block, noise, least, rng = given_
@@ -60,7 +61,7 @@ def test_the_order_of_the_records_changes_nothing(given_, sweeps, together):
     assert grouped(classes) == grouped(back)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=trials(200, 100), deadline=None)
 @given(people(), st.integers(0, 3), st.sampled_from([2, 4, 128]))
 def test_a_class_holds_the_same_number_of_every_block(given_, sweeps, together):
     columns, block, noise, least, _ = given_

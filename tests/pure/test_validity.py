@@ -17,6 +17,7 @@ from anonlib.solvers.buckets.sensitive_table import SensitiveTable
 from anonlib.solvers.buckets.transport import transport
 from anonlib.solvers.buckets.validity import check, partition, two_size_partition, two_size_valid
 from tests.oracles import bucket_settings as oracle
+from tests.thorough import trials
 
 SHARES = [Fraction(share) for share in ("1/7", "0.29", "1/4", "1/3", "2/5", "1/2", "3/5", "2/3", "1")]
 
@@ -40,7 +41,7 @@ def seen(counts, thresholds) -> SensitiveTable:
     return SensitiveTable.of(named, thresholds, sum(counts))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=trials(500, 100), deadline=None)
 @given(problems(most_sizes=1, most_buckets=4))
 def test_one_size_lemma_against_brute_force(problem):
     counts, thresholds, buckets = problem
@@ -53,7 +54,7 @@ def test_one_size_lemma_against_brute_force(problem):
     assert (found is not None) == lemma
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=trials(500, 100), deadline=None)
 @given(problems(most_sizes=2, most_buckets=4).filter(lambda p: len(set(p[2])) == 2))
 def test_two_size_theorem_and_its_partition_against_brute_force(problem):
     counts, thresholds, buckets = problem
@@ -80,7 +81,7 @@ def test_the_fill_constraint_of_the_larger_size_can_be_the_only_one_that_fails()
     assert not oracle.valid(counts.tolist(), third.fractions, [3, 3, 5])
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=trials(600, 100), deadline=None)
 @given(problems(most_sizes=6, most_buckets=5))
 def test_any_setting_by_flow_against_brute_force(problem):
     counts, thresholds, buckets = problem
@@ -92,7 +93,7 @@ def test_any_setting_by_flow_against_brute_force(problem):
         check(table, setting, parts)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=trials(150, 100), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_transport_against_networkx_and_its_own_proof(seed):
     """A flow places everything within capacity; a refusal comes with crowded sets that prove it by counting."""

@@ -16,6 +16,7 @@ from scipy import stats
 from anonlib.kernels.ranked.round_robin import Deal, RoundRobin
 from anonlib.privacy.buckets import BucketSetting
 from tests.door import VALUES, bucketize
+from tests.thorough import cases
 
 BOUND = 4.9
 N = 6000
@@ -74,29 +75,21 @@ def table(order: str) -> pa.Table:
 @pytest.mark.spark
 @pytest.mark.parametrize("files", [1, 4])
 @pytest.mark.parametrize("order", ["illness", "age"])
-def test_a_bucket_says_nothing_of_a_records_place_in_the_file(door, order, files):
+def test_neither_bucket_nor_place_says_anything_of_a_records_place_in_the_input(door, order, files):
+    """Neighbours of the input are neighbours no more; which values stand where is tested with the order of publication."""
     source = table(order)
     outcome = door.run(door.input(source, files=files), method=bucketize(l=3)).published()
     rows = sorted(outcome.table("qit"), key=lambda row: row["note"])
     buckets = sum(part.number for part in outcome.manifest.solver.setting)
     found = leaks(range(N), [row["bucket_id"] for row in rows], source["illness"].to_pylist(), buckets)
     assert max(found.values()) < BOUND, found
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("files", [1, 4])
-@pytest.mark.parametrize("order", ["illness", "age"])
-def test_a_place_in_the_published_files_says_nothing_of_the_place_in_the_input(door, order, files):
-    """Neighbours of the input are neighbours no more; which values stand where is tested with the order of publication."""
-    source = table(order)
-    outcome = door.run(door.input(source, files=files), method=bucketize(l=3)).published()
     place = [row["note"] // 7 for row in outcome.table("qit")]
     assert sorted(place) == list(range(N))
     assert sum(a + 1 == b for a, b in pairwise(place)) < 30  # about 1 by chance, N if the file's order stays
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("order", ["illness", "age"])
+@pytest.mark.parametrize("order", cases("illness", nightly=["age"]))
 def test_the_same_test_catches_round_robin_without_the_permutation(door, monkeypatch, order):
     """The planted fault, end to end."""
     from anonlib.methods import bucketize as recipe
