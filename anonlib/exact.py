@@ -45,7 +45,7 @@ def exact(number: Exactish, name: str = "") -> Fraction:
 
 
 def floor_times(factor: Fraction, count: int) -> int:
-    """floor(factor * count), exactly."""
+    """floor(factor * count), exactly: how many of `count` records a share of `factor` is at most."""
     return (factor.numerator * int(count)) // factor.denominator
 
 

@@ -47,7 +47,7 @@ class Stream:
         self._encryptor = cipher.encryptor()
 
     def words(self, count: int) -> UInt64Array:
-        """`count` uniform 64-bit words, (count,) uint64."""
+        """The next `count` words of the stream, (count,) uint64, each uniform on [0, 2^64)."""
         return np.frombuffer(self._encryptor.update(bytes(8 * count)), dtype="<u8").astype(np.uint64, copy=False)
 
     def below(self, bound: int, count: int) -> Int64Array:
@@ -163,6 +163,7 @@ class _Tables:
     table: Int32Array
 
     def encipher(self, domain: IntegerArray, value: Int64Array) -> Int64Array:
+        """One pass of the Feistel network, (N,) int64: a permutation of [0, side^2) for each domain, explicit ones not among them."""
         side = self.side[domain]
         start = self.start[domain]
         quotient, remainder = np.divmod(value, side)

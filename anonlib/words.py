@@ -15,8 +15,8 @@ NAMED = 3
 """How many values a sentence names."""
 Share = tuple[str | None, Fraction]
 """A sensitive value, and a share that goes with it."""
-Told = tuple[Fraction, Fraction, Fraction]
-"""Beside fakes: the smallest and the largest share of a value's listings that are real, and what they tell of a last record."""
+RealShares = tuple[Fraction, Fraction, Fraction]
+"""Beside fakes: the smallest and the largest share of a value's listings that are real, and how likely a last record's value is told."""
 
 LEAKING = {"far_apart": "how shared buckets were filled", "refine": "why partitions were not cut on"}
 """Parameters of heterogeneous generalization under which an adversary who knows this too is not held to the promise."""
@@ -35,8 +35,13 @@ def percent(share: Fraction) -> str:
     return f"{hundredths // 100}.{hundredths % 100:02d} %"
 
 
-def thresholds(column: str, strictest: Share, loosest: Share, fake_values: int = 0, told: Told | None = None) -> str:
-    """F'-privacy: the lowest and the highest threshold, and whom they concern; `told` of fake values by counts, None where not bounded."""
+def thresholds(
+    column: str, strictest: Share, loosest: Share, fake_values: int = 0, real: RealShares | None = None
+) -> str:
+    """F'-privacy: the lowest and the highest threshold, and whom they concern. column : the sensitive column.
+
+    fake_values : s, values listed in each bucket that belong to nobody; real : what counts tell of them, None where that is not bounded
+    """
     who = (
         "Someone who knows a person's quasi-identifiers, that the person is in the table, and how the release was made"
     )
@@ -48,14 +53,14 @@ def thresholds(column: str, strictest: Share, loosest: Share, fake_values: int =
             f"{who} can believe a value of {column} of that person with a probability of at most its threshold: from {text(low)} "
             f"({percent(low)}) for {first!r} to {text(high)} ({percent(high)}) for {last!r}."
         )
-    if fake_values and told is None:
+    if fake_values and real is None:
         said += (
             f" Each bucket also lists {fake_values} value(s) that belong to nobody, among those that no association learnt from the "
             "release rules out. Someone who knows how the release was made can tell which they are, and nothing is promised to someone "
             "who knows other records of the bucket."
         )
-    elif fake_values and told is not None:
-        least, most, guess = told
+    elif fake_values and real is not None:
+        least, most, guess = real
         said += (
             f" Each bucket also lists {fake_values} value(s) that belong to nobody, each value about as often as it is common: of the "
             f"buckets that list a value, between about {percent(least)} and {percent(most)} hold it, whichever value it is. To someone who "

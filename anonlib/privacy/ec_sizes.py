@@ -35,11 +35,11 @@ class EcSizeTree:
 
     def _summed(self, own: list[int], stops: BoolArray) -> list[int]:
         """For each node, the sum of `own` over the first stopping nodes at or below it. Links point forward, so one pass back does."""
-        found = list(own)
-        for node in range(len(found) - 1, -1, -1):
+        sums = list(own)
+        for node in range(len(sums) - 1, -1, -1):
             if not stops[node]:
-                found[node] = found[self.left[node]] + found[self.right[node]]
-        return found
+                sums[node] = sums[self.left[node]] + sums[self.right[node]]
+        return sums
 
     def leaves(self, node: int = 0) -> Iterator[int]:
         """The leaves below a node from left to right, one number a class. Iterative; as long as the classes below."""
@@ -55,14 +55,14 @@ class EcSizeTree:
         """{size of a class: how many classes have it}, without listing the classes."""
         times = [0] * len(self.counts)
         times[0] = 1
-        found: dict[int, int] = {}
+        histogram: dict[int, int] = {}
         for node, size in enumerate(self.counts.sum(axis=1).tolist()):
             if self.left[node] < 0:
-                found[size] = found.get(size, 0) + times[node]
+                histogram[size] = histogram.get(size, 0) + times[node]
             else:
                 times[self.left[node]] += times[node]
                 times[self.right[node]] += times[node]
-        return dict(sorted(found.items()))
+        return dict(sorted(histogram.items()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class Partitions:
 
     @property
     def number(self) -> int:
-        """How many partitions there are."""
+        """How many partitions the tree is cut into."""
         return int(self._below[0])
 
     def locate(self, bucket: Int64Array, rank: Int64Array) -> tuple[Int64Array, Int64Array]:
