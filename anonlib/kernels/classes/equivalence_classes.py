@@ -172,7 +172,10 @@ def scaled(columns: Sequence[Codes], domains: Sequence[Domain]) -> Float64Array:
 
 
 def class_counts(classes: Int64Array, sensitive: Sequence[Int64Array], sizes: Sequence[int], number: int) -> Int64Array:
-    """(number, sum of sizes) int64: sensitive values in each class, attribute after attribute."""
+    """(number, sum of sizes) int64: how many records of each class have each sensitive value, attribute after attribute.
+
+    classes : (n,) int64 in [0, number); sensitive : per attribute (n,) int64 codes; sizes : how many values each attribute has
+    """
     parts = [
         np.bincount(classes * size + codes, minlength=number * size).reshape(number, size)
         for codes, size in zip(sensitive, sizes, strict=True)
@@ -183,17 +186,20 @@ def class_counts(classes: Int64Array, sensitive: Sequence[Int64Array], sizes: Se
 def broken_classes(
     classes: Int64Array, sensitive: Sequence[Int64Array], sizes: Sequence[int], requirement: Requirement
 ) -> Int64Array:
-    """The classes that do not keep the requirement, by their true counts."""
+    """The classes that do not keep the requirement, (b,) int64 ascending, by their true counts.
+
+    As `class_counts`; at most `CELLS` counts are held at once. O(n log n + classes x values).
+    """
     number, step = int(classes.max(initial=-1)) + 1, max(1, CELLS // sum(sizes))
     order = np.argsort(classes, kind="stable")
     bounds = np.searchsorted(classes[order], np.arange(0, number + step, step))
-    found = []
+    broken = []
     for part in range(len(bounds) - 1):
         some, first = order[bounds[part] : bounds[part + 1]], part * step
         here = min(step, number - first)
         counts = class_counts(classes[some] - first, [codes[some] for codes in sensitive], sizes, here)
-        found.append(first + np.flatnonzero(~requirement.holds(counts)))
-    return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+        broken.append(first + np.flatnonzero(~requirement.holds(counts)))
+    return np.concatenate(broken) if broken else np.zeros(0, dtype=np.int64)
 
 
 def refuse_broken(

@@ -62,7 +62,10 @@ class Records:
     ties: Int64Array
 
     def counts(self, groups: Int64Array, number: int, of: Int64Array) -> Int64Array:
-        """(number, sum of sizes) int64: sensitive values in each group, attribute after attribute. groups : of the records `of`."""
+        """(number, sum of sizes) int64: how many records of each group have each sensitive value, attribute after attribute.
+
+        groups : (r,) int64 in [0, number), of the records `of`, (r,) int64
+        """
         parts = [
             np.bincount(groups * size + codes[of], minlength=number * size).reshape(number, size)
             for codes, size in zip(self.sensitive, self.sizes, strict=True)
@@ -92,12 +95,12 @@ def halved(records: Records, classes: Int64Array, requirement: Requirement, k: i
 
 
 def information_loss(records: HasColumns, of: Int64Array, groups: Int64Array, number: int) -> Float64Array:
-    """(number,) sum over attributes of the paper's information loss of each group's box (SABRE, section 3.2). As `losses`."""
+    """(number,) float64: SABRE's information loss (section 3.2) of each group's box, summed over attributes. Arguments as in `losses`."""
     return cast(Float64Array, losses(records, of, groups, number).sum(axis=0))
 
 
 def losses(records: HasColumns, of: Int64Array, groups: Int64Array, number: int) -> Float64Array:
-    """(d, number) the information loss of each group in each attribute. No group is empty.
+    """(d, number) float64: SABRE's information loss (section 3.2) of each group's box in each attribute; in [0, 1]. No group is empty.
 
     of : (r,) records, groups : (r,) int64 their groups. O(r log r) per categorical attribute without a hierarchy, else O(r).
     """
@@ -105,8 +108,8 @@ def losses(records: HasColumns, of: Int64Array, groups: Int64Array, number: int)
     order = np.argsort(groups.astype(np.uint16) if few else groups, kind="stable")
     sizes = np.bincount(groups, minlength=number)
     starts = np.cumsum(sizes) - sizes
-    found = np.zeros((len(records.columns), number), dtype=np.float64)
-    for own, column, domain in zip(found, records.columns, records.domains, strict=True):
+    loss = np.zeros((len(records.columns), number), dtype=np.float64)
+    for own, column, domain in zip(loss, records.columns, records.domains, strict=True):
         values = column[of[order]]
         if isinstance(domain, CategoricalDomain) and domain.hierarchy is None:
             owners = np.unique(groups * domain.size + column[of]) // domain.size
@@ -121,7 +124,7 @@ def losses(records: HasColumns, of: Int64Array, groups: Int64Array, number: int)
             assert tree is not None
             node = tree.cover(low, high)
             own[:] = np.where(low == high, 0, (tree.last[node] - tree.first[node] + 1) / tree.leaves)
-    return found
+    return loss
 
 
 def children(domain: Domain, values: Codes, groups: Int64Array, starts: Int64Array, sizes: Int64Array) -> Codes:
@@ -147,9 +150,9 @@ class _Search:
 
     def _ranks(self, column: Codes) -> Int64Array:
         """(n,) the place of each record when all are sorted by the column, then by ties: one number a record."""
-        found = np.empty(self.n, dtype=np.int64)
-        found[np.lexsort((self.records.ties, column))] = np.arange(self.n)
-        return found
+        ranks = np.empty(self.n, dtype=np.int64)
+        ranks[np.lexsort((self.records.ties, column))] = np.arange(self.n)
+        return ranks
 
     def level(self, active: Int64Array, own: Int64Array) -> tuple[BoolArray, BoolArray]:
         """(upper (r,) whether each active record goes to the new class, split (c,) which classes are split).
@@ -165,10 +168,10 @@ class _Search:
             here = np.flatnonzero(open_[own])
             chosen = np.flatnonzero(open_)
             renumber = np.cumsum(open_) - 1
-            moved, found = self._best(active[here], renumber[own[here]], loss[:, chosen], groups)
+            moved, splittable = self._best(active[here], renumber[own[here]], loss[:, chosen], groups)
             upper[here] = moved
-            split[chosen[found]] = True
-            open_[chosen[found]] = False
+            split[chosen[splittable]] = True
+            open_[chosen[splittable]] = False
             groups = 2 * groups
             open_ &= sizes >= groups
         return upper, split
@@ -176,7 +179,7 @@ class _Search:
     def _best(self, of: Int64Array, own: Int64Array, loss: Float64Array, groups: int) -> tuple[BoolArray, BoolArray]:
         """The attribute that lowers loss most, for each class, among those whose halves keep the promise."""
         number = loss.shape[1]
-        upper, found, best = np.zeros(len(of), dtype=bool), np.zeros(number, dtype=bool), np.zeros(number)
+        upper, splittable, best = np.zeros(len(of), dtype=bool), np.zeros(number, dtype=bool), np.zeros(number)
         grouped = self._grouped(of, own, number, groups) if groups > 1 else own
         for attribute, proposed in self._proposals(of, own, grouped, gaps=groups == 1):
             good = self._kept(of, own, proposed, number)
@@ -192,8 +195,8 @@ class _Search:
             better = score > best
             best[better] = score[better]
             upper = np.where(better[own], proposed, upper)
-            found |= better
-        return upper, found
+            splittable |= better
+        return upper, splittable
 
     def _proposals(
         self, of: Int64Array, own: Int64Array, grouped: Int64Array, gaps: bool
@@ -254,9 +257,9 @@ class _Search:
         each = np.arange(len(new))
         share = classes[new] * groups + middle * groups // (2 * sizes[classes[new]])
         group = each if groups >= self.most_groups else share
-        found = np.empty(len(of), dtype=np.int64)
-        found[order] = np.repeat(group, run)
-        return found
+        group_of = np.empty(len(of), dtype=np.int64)
+        group_of[order] = np.repeat(group, run)
+        return group_of
 
     def _medians(
         self, of: Int64Array, own: Int64Array, group: Int64Array, order: Int64Array, along: Int64Array

@@ -16,19 +16,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonlib.arrays import BoolArray, Float64Array, Int64Array
+from anonlib.arrays import BoolArray, Codes, Float64Array, Int64Array
 from anonlib.domains import Domain, NumericDomain, penalty_of_runs
 from anonlib.hierarchy import Hierarchy
 from anonlib.privacy.class_requirements import Requirement
-
-Column = Int64Array | Float64Array
 
 CELLS = 1 << 22
 """Counts (classes x sensitive values) looked at in one go: 32 MB of int64."""
 
 
 def mondrian(
-    columns: Sequence[Column],
+    columns: Sequence[Codes],
     domains: Sequence[Domain],
     sensitive: Int64Array,
     m: int,
@@ -99,7 +97,7 @@ def _joined(parts: Sequence[_Regions]) -> _Regions:
 
 @dataclass(frozen=True)
 class _Search:
-    columns: Sequence[Column]
+    columns: Sequence[Codes]
     domains: Sequence[Domain]
     sensitive: Int64Array
     m: int
@@ -107,7 +105,7 @@ class _Search:
     strict: bool
 
     def cut(self, regions: _Regions) -> tuple[_Regions, _Regions]:
-        """(halves of the regions that can be cut, the regions that cannot)."""
+        """(halves of the regions that can be cut, the regions that cannot): attributes are tried from the widest normalised span on."""
         spans = np.stack([self._span(regions, a) for a in range(len(self.columns))], axis=1)  # (g, d)
         preference = np.argsort(-spans, axis=1, kind="stable")
         small = regions.sizes < 2 * self.requirement.smallest
@@ -125,8 +123,8 @@ class _Search:
                 if mine.size:
                     chosen = np.zeros(regions.count, dtype=bool)
                     chosen[mine] = True
-                    made, kept = self._halves(regions.where(chosen), a)
-                    halves.append(made)
+                    new_halves, kept = self._halves(regions.where(chosen), a)
+                    halves.append(new_halves)
                     cut[wide & (attribute == a)] = kept
             left = left[~cut]
         rest = np.zeros(regions.count, dtype=bool)
@@ -160,7 +158,7 @@ class _Search:
         good &= real
         return halves.where(good[region_of]), good
 
-    def _keys(self, regions: _Regions, a: int, values: Column) -> Column:
+    def _keys(self, regions: _Regions, a: int, values: Codes) -> Codes:
         """What a strict cut may not divide: equal values or, under a hierarchy, one child of the region's lowest node."""
         domain = self.domains[a]
         if isinstance(domain, NumericDomain) or domain.hierarchy is None:
@@ -171,8 +169,8 @@ class _Search:
 
     def _keeps(self, halves: _Regions) -> BoolArray:
         """Whether each half keeps the requirement."""
-        found = halves.sizes >= self.requirement.smallest
-        rest = np.flatnonzero(found)
+        keeps = halves.sizes >= self.requirement.smallest
+        rest = np.flatnonzero(keeps)
         step = max(1, CELLS // max(1, self.m))
         for begin in range(0, len(rest), step):
             some = np.zeros(halves.count, dtype=bool)
@@ -180,8 +178,8 @@ class _Search:
             part = halves.where(some)
             cells = part.of() * self.m + self.sensitive[part.records]
             counts = np.bincount(cells, minlength=part.count * self.m).reshape(part.count, self.m)
-            found[some] = self.requirement.holds(counts.astype(np.int64, copy=False))
-        return found
+            keeps[some] = self.requirement.holds(counts.astype(np.int64, copy=False))
+        return keeps
 
 
 def _child(tree: Hierarchy, leaf: Int64Array, above: Int64Array) -> Int64Array:
@@ -190,7 +188,7 @@ def _child(tree: Hierarchy, leaf: Int64Array, above: Int64Array) -> Int64Array:
     return np.asarray(tree.first[below])
 
 
-def _median_gap(keys: Column, bounds: Int64Array) -> Int64Array:
+def _median_gap(keys: Codes, bounds: Int64Array) -> Int64Array:
     """For each region of sorted keys: where the gap between two different keys lies that is nearest to the middle; its start if none.
 
     keys : (n,) sorted within each region. Returns (g,) positions in `keys`.

@@ -90,9 +90,9 @@ class _Halving:
 
     def _ranks(self, column: Codes, curve: Int64Array, noise: Int64Array) -> Int64Array:
         """(n,) the place of each record when all are sorted by the column, then along the curve, then by noise."""
-        found = np.empty(self.n, dtype=np.int64)
-        found[np.lexsort((noise, curve, column))] = np.arange(self.n)
-        return found
+        ranks = np.empty(self.n, dtype=np.int64)
+        ranks[np.lexsort((noise, curve, column))] = np.arange(self.n)
+        return ranks
 
     def halved(self, together: int) -> tuple[Int64Array, Int64Array]:
         """(class of each record, group of each record when groups first held at most `together` records a block). Both (n,) int64."""
@@ -134,9 +134,9 @@ class _Halving:
         run = own * self.blocks + self.block[of]
         order = np.argsort(run * self.n + along[of])
         runs = run[order]
-        found = np.empty(len(of), dtype=np.int64)
-        found[order] = np.arange(len(of)) - np.searchsorted(runs, runs)
-        return found
+        place = np.empty(len(of), dtype=np.int64)
+        place[order] = np.arange(len(of)) - np.searchsorted(runs, runs)
+        return place
 
     def _gap(self, of: Int64Array, own: Int64Array, share: Int64Array, attribute: int) -> Int64Array:
         """(c,) how many records of each block lie left of the gap between two values that is nearest to the median of the group, in the
@@ -149,9 +149,9 @@ class _Halving:
         at = np.flatnonzero(np.r_[False, (values[1:] != values[:-1]) & (groups[1:] == groups[:-1])])
         nearest = at[np.lexsort((place[at], np.abs(2 * place[at] - sizes[groups[at]]), groups[at]))]
         first = nearest[np.r_[True, groups[nearest[1:]] != groups[nearest[:-1]]]] if len(nearest) else nearest
-        found = share // 2
-        found[groups[first]] = (2 * place[first] + self.blocks) // (2 * self.blocks)
-        return np.clip(found, self.least, share - self.least)
+        left_of_gap = share // 2
+        left_of_gap[groups[first]] = (2 * place[first] + self.blocks) // (2 * self.blocks)
+        return np.clip(left_of_gap, self.least, share - self.least)
 
 
 class _Exchange:
@@ -179,7 +179,7 @@ class _Exchange:
 
     def _dealt(self, seats: Int64Array) -> Int64Array:
         """seats : (rows, g) the record of each row in each class, or -1; the same after every row was dealt once."""
-        found = np.full_like(seats, -1)
+        dealt = np.full_like(seats, -1)
         boxes = [axis.boxes(seats) for axis in self.axes]
         weight = (seats >= 0).sum(axis=0)
         for turn, row in enumerate(seats):
@@ -189,10 +189,10 @@ class _Exchange:
             for box, axis in zip(boxes, self.axes, strict=True):
                 loss += box.without(turn, there, axis.column[records])
             record, place = linear_sum_assignment(loss * weight[there])
-            found[turn, there[place]] = records[record]
+            dealt[turn, there[place]] = records[record]
             for box, axis in zip(boxes, self.axes, strict=True):
-                box.add(there, axis.column[records], axis.column[found[turn, there]])
-        return found
+                box.add(there, axis.column[records], axis.column[dealt[turn, there]])
+        return dealt
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,11 +235,11 @@ class _Bounds:
         self.high_after = np.concatenate([high, np.full((1, seats.shape[1]), least, dtype=high.dtype)])
         self.low, self.high = self.low_after[-1].copy(), self.high_after[-1].copy()
 
-    def without(self, turn: int, there: Int64Array, given: Codes) -> Float64Array:
+    def without(self, turn: int, there: Int64Array, codes: Codes) -> Float64Array:
         """(g, g) the loss of each class `there` (columns) with each record (rows) in the place of its own of row `turn`."""
         low = np.minimum(self.low, self.low_after[turn + 1])[there]
         high = np.maximum(self.high, self.high_after[turn + 1])[there]
-        return self.axis.loss(np.minimum(low, given[:, None]), np.maximum(high, given[:, None]))
+        return self.axis.loss(np.minimum(low, codes[:, None]), np.maximum(high, codes[:, None]))
 
     def add(self, there: Int64Array, before: Codes, after: Codes) -> None:
         """`after` : (g,) the codes that the classes `there` now have of the row whose turn it was."""
@@ -267,11 +267,11 @@ class _Sets:
         row, place = np.nonzero(seats >= 0)
         np.add.at(self.held, (place, axis.column[seats[row, place]]), 1)
 
-    def without(self, turn: int, there: Int64Array, given: Codes) -> Float64Array:
-        """As `_Bounds.without`; the record of the row that each class has is `given` at its place."""
+    def without(self, turn: int, there: Int64Array, codes: Codes) -> Float64Array:
+        """(g, g) losses as `_Bounds.without`: each class's own record of the row is taken out, and each of `codes` put in its place."""
         held = self.held[there]
-        held[np.arange(len(there)), given] -= 1
-        distinct = (held > 0).sum(axis=1)[None, :] + (held[:, given].T == 0)
+        held[np.arange(len(there)), codes] -= 1
+        distinct = (held > 0).sum(axis=1)[None, :] + (held[:, codes].T == 0)
         return np.where(distinct > 1, distinct / max(1, self.size), 0.0)
 
     def add(self, there: Int64Array, before: Codes, after: Codes) -> None:

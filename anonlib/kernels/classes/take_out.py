@@ -138,10 +138,10 @@ class _Left:
             if wanted:
                 begin, end = int(self.starts[which]), int(self.starts[which + 1])
                 places.append(begin + _nearest(away[begin:end], wanted))
-        found = np.concatenate(places)
-        self.taken[found] = True
-        self.number_taken += len(found)
-        return cast(Int64Array, self.record[found])
+        nearest = np.concatenate(places)
+        self.taken[nearest] = True
+        self.number_taken += len(nearest)
+        return cast(Int64Array, self.record[nearest])
 
 
 def _nearest(away: Float64Array, wanted: int) -> Int64Array:

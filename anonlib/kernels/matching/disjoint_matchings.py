@@ -36,10 +36,13 @@ def random_matching(matches: IntegerArray, key: bytes, *coordinates: int) -> Int
 def disjoint_matchings(
     matches: IntegerArray, key: bytes, *coordinates: int, only: int | None = None
 ) -> list[Int64Array]:
-    """All mu matchings, each (N,) int64, or just number `only` of the same ones."""
+    """mu disjoint perfect matchings of the graph, each (N,) int64 (for each record one of its matches), or just number `only` of the same.
+
+    Arguments and cost as in `random_matching`; only what leads to `only` is worked out. Raises ValueError for a graph that is not regular.
+    """
     if (np.bincount(matches.ravel(), minlength=len(matches)) != matches.shape[1]).any():
         raise ValueError("the graph is not regular: it has no disjoint perfect matchings")
-    found: dict[int, Int64Array] = {}
+    matchings: dict[int, Int64Array] = {}
     parts = [(np.asarray(matches, dtype=np.int64), 0)]
     while parts:
         rest, first = parts.pop()
@@ -48,17 +51,17 @@ def disjoint_matchings(
             continue
         stream = Stream(key, PURPOSE, *coordinates, first, degree)
         if degree == 1:
-            found[first] = rest[:, 0]
+            matchings[first] = rest[:, 0]
         elif degree % 2:
             taken = _perfect_matching(rest, stream)
-            found[first] = taken
+            matchings[first] = taken
             if only != first:
                 parts.append((rest[rest != taken[:, None]].reshape(len(rest), degree - 1), first + 1))
         else:
             half = _euler_split(rest, stream)
             parts.append((rest[half].reshape(len(rest), -1), first))
             parts.append((rest[~half].reshape(len(rest), -1), first + degree // 2))
-    return [found[k] for k in ([only] if only is not None else range(len(found)))]
+    return [matchings[k] for k in ([only] if only is not None else range(len(matchings)))]
 
 
 def _perfect_matching(matches: Int64Array, stream: Stream) -> Int64Array:
@@ -94,6 +97,7 @@ class _Turns:
         self._left: list[int] = []
 
     def next(self) -> int:
+        """The next number."""
         if not self._left:
             self._left = (self._stream.words(self._words) % self._degree).tolist()
         return self._left.pop()

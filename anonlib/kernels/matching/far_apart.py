@@ -15,10 +15,10 @@ from scipy.optimize import linear_sum_assignment
 
 from anonlib.arrays import Codes, Float64Array
 from anonlib.domains import Domain
-from anonlib.kernels.matching.matching_deal import Deal
+from anonlib.kernels.matching.matching_deal import DealtRecords
 
 
-def far_apart(columns: Sequence[Codes], domains: Sequence[Domain], dealt: Deal) -> Deal:
+def far_apart(columns: Sequence[Codes], domains: Sequence[Domain], dealt: DealtRecords) -> DealtRecords:
     """`dealt` with the records of every value that stands in several buckets exchanged among them, each where its distance from the
     bucket's mean is large. columns : d code columns of the rows that were dealt. O(r^3) for r records of such a value."""
     place = _places(columns, domains)[dealt.source]
@@ -44,5 +44,5 @@ def _mean(some: Float64Array) -> Float64Array:
 
 
 def _places(columns: Sequence[Codes], domains: Sequence[Domain]) -> Float64Array:
-    """(n, d) shares of the domains."""
+    """(n, d) float64: each record as a point, its shares of the domains, in [0, 1]."""
     return np.stack([domain.share(column) for column, domain in zip(columns, domains, strict=True)], axis=1)

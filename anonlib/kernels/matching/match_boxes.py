@@ -17,7 +17,7 @@ CELLS = 1 << 24
 
 
 def match_boxes(columns: Sequence[Codes], domains: Sequence[Domain], matches: IntegerArray) -> list[Box]:
-    """One box per attribute, each over N records.
+    """The tight boxes of N records' matches: one `Interval` or `Sets` per quasi-identifier, in the order of `columns`.
 
     columns : d code columns of the N records; matches : (N, mu) record numbers. O(N mu d); memory 16 MB for sets, N mu codes a column.
     """
@@ -41,9 +41,9 @@ def _sets(column: Codes, matches: IntegerArray) -> Sets:
     step = max(1, CELLS // max(1, len(present)))
     for first in range(0, len(matches), step):
         some = matches[first : first + step]
-        seen = np.zeros((len(some), len(present)), dtype=bool)
+        occurs = np.zeros((len(some), len(present)), dtype=bool)
         for turn in range(matches.shape[1]):
-            seen[np.arange(len(some)), codes[some[:, turn]]] = True
-        values.append(present[np.nonzero(seen)[1]].astype(np.int32))
-        sizes.append(seen.sum(axis=1).astype(np.int64))
+            occurs[np.arange(len(some)), codes[some[:, turn]]] = True
+        values.append(present[np.nonzero(occurs)[1]].astype(np.int32))
+        sizes.append(occurs.sum(axis=1).astype(np.int64))
     return Sets(np.concatenate(values) if values else np.zeros(0, np.int32), np.cumsum(np.concatenate(sizes)))

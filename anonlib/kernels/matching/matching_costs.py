@@ -21,7 +21,7 @@ _FEW = 48
 
 @dataclass
 class _Interval:
-    """values, low, high : (mu, c) float32, shares of the domain."""
+    """A numeric attribute of mu c boxes. values, low, high : (mu, c) float32, shares of the domain."""
 
     values: Float32Array
     low: Float32Array
@@ -46,7 +46,11 @@ class _Interval:
 
 @dataclass
 class _Set:
-    """codes : (mu, c) int64, numbered over the values that occur here; members : (mu, c, W) uint8, 8 values a byte."""
+    """A categorical attribute of mu c boxes.
+
+    codes   : (mu, c) int64, the records' own, numbered over the values that occur here
+    members : (mu, c, W) uint8, the values in each box, 8 a byte; weight : penalty of one value more; penalty : (mu, c) float32
+    """
 
     codes: Int64Array
     members: UInt8Array
@@ -90,12 +94,10 @@ class GrowingBoxes:
                 present, codes = np.unique(column, return_inverse=True)
                 members = np.zeros((mu, size, (len(present) + 7) // 8), dtype=np.uint8)
                 weight = np.float32(1 / max(1, domain.size - 1))
-                found = _Set(
-                    codes.reshape(mu, size).astype(np.int64), members, weight, np.zeros((mu, size), np.float32)
-                )
-                found.widen(np.arange(mu * size).reshape(mu, size))
-                found.penalty[:] = 0
-                self._attributes.append(found)
+                sets = _Set(codes.reshape(mu, size).astype(np.int64), members, weight, np.zeros((mu, size), np.float32))
+                sets.widen(np.arange(mu * size).reshape(mu, size))
+                sets.penalty[:] = 0
+                self._attributes.append(sets)
 
     def costs(self, first: int, stop: int, partners: Int64Array) -> Float32Array:
         """(stop - first, c, c) float32: the penalty, over all attributes, of the box of record i of bucket `first` + k with record j of
@@ -113,7 +115,7 @@ class GrowingBoxes:
         return cost
 
     def widen(self, partner: Int64Array) -> None:
-        """Let each box take in one more record: partner : (mu, c) int64 record numbers."""
+        """Each box takes in one more record. partner : (mu, c) int64 record numbers, the record that each box is widened by. O(N d)."""
         for attribute in self._attributes:
             attribute.widen(partner)
 
