@@ -64,25 +64,28 @@ class Masks:
         return Masks(dict(domains), bits, Q)
 
     def codes(self, attribute: str, values: Any) -> Int32Array:
-        """Codes of an Arrow column of text; len(domain) for null and for values outside the domain."""
+        """(rows,) int32 codes of an Arrow column of text; len(domain) for null and for values outside the domain. O(rows)."""
         domain = self.domains[attribute]
-        found = pc.index_in(values, value_set=pa.array(domain, type=pa.string()), skip_nulls=True)
-        codes: Int32Array = found.fill_null(len(domain)).to_numpy(zero_copy_only=False)
+        index = pc.index_in(values, value_set=pa.array(domain, type=pa.string()), skip_nulls=True)
+        codes: Int32Array = index.fill_null(len(domain)).to_numpy(zero_copy_only=False)
         return codes
 
     def meeting(self, codes: Mapping[str, Int32Array]) -> UInt8Array:
-        """(rows, Q) of 0 and 1: which rows meet which query on the attributes given."""
+        """(rows, Q) uint8, 1 where a row meets a query on all the attributes given. codes : attribute -> (rows,) int32."""
         packed: UInt8Array | None = None
         for attribute, column in codes.items():
-            here = self.bits[attribute][column]
-            packed = here if packed is None else packed & here
+            bits = self.bits[attribute][column]
+            packed = bits if packed is None else packed & bits
         assert packed is not None, "at least one attribute"
         return np.unpackbits(packed, axis=1, count=self.queries)
 
 
 @dataclass(frozen=True)
 class TrueCounts:
-    """Kernel over batches of the original: how many records meet each query. Columns are named like the attributes, as text."""
+    """Kernel over batches of the original: how many records meet each query, (Q,) float64, whole numbers.
+
+    Columns of a batch are named like the attributes, as text.
+    """
 
     masks: Masks
 
@@ -123,19 +126,20 @@ class BucketEstimates:
         return total
 
     def _block(self, batch: Any, attribute: str, accepted: Float64Array) -> Float64Array:
+        """(Q,) float64: the estimate over the buckets of one block. accepted : (m + 1, Q), 1 where a query accepts a sensitive value."""
         starts, values = _lists(batch, attribute)
         counts = _lists(batch, self.counts)[1].to_numpy(zero_copy_only=False).astype(np.float64)
         bucket = np.repeat(np.arange(batch.num_rows), np.diff(starts))
-        given = np.zeros((batch.num_rows, len(accepted)), dtype=np.float64)
-        np.add.at(given, (bucket, self.sensitive.codes(attribute, values)), counts)
-        share = (given / given.sum(axis=1, keepdims=True)) @ accepted
+        value_counts = np.zeros((batch.num_rows, len(accepted)), dtype=np.float64)
+        np.add.at(value_counts, (bucket, self.sensitive.codes(attribute, values)), counts)
+        share = (value_counts / value_counts.sum(axis=1, keepdims=True)) @ accepted
         columns = {a: _lists(batch, a) for a in self.visible.domains}
         starts = next(iter(columns.values()))[0]
         codes = {a: self.visible.codes(a, items) for a, (_, items) in columns.items()}
         meeting = self.visible.meeting(codes)
         # Bytes add up faster than what they would be cast to, and hold the count of any bucket of up to 255 records.
-        wide = np.uint8 if np.diff(starts).max(initial=0) < 256 else np.int32
-        matching = np.add.reduceat(meeting, starts[:-1], axis=0, dtype=wide)
+        dtype = np.uint8 if np.diff(starts).max(initial=0) < 256 else np.int32
+        matching = np.add.reduceat(meeting, starts[:-1], axis=0, dtype=dtype)
         estimate: Float64Array = np.einsum("bq,bq->q", matching, share)
         return estimate
 
@@ -151,6 +155,7 @@ def _blocks(starts: Int64Array) -> Iterable[tuple[int, int]]:
 
 
 def _column(batch: Any, name: str) -> Any:
+    """The column `name` of an Arrow batch."""
     return batch.column(batch.schema.get_field_index(name))
 
 
