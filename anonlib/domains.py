@@ -71,11 +71,11 @@ class CategoricalDomain:
         With a hierarchy, the share of its leaves under their lowest common ancestor; without, of the domain's values that are in the
         set. 0 for a single value.
         """
-        wide = np.asarray(distinct, dtype=np.int64)
+        covered = np.asarray(distinct, dtype=np.int64)
         if self.hierarchy is not None:
             node = self.hierarchy.cover(first, last)
-            wide = self.hierarchy.last[node] - self.hierarchy.first[node] + 1
-        return np.where(np.asarray(distinct) > 1, wide / max(1, self.size), 0.0)
+            covered = self.hierarchy.last[node] - self.hierarchy.first[node] + 1
+        return np.where(np.asarray(distinct) > 1, covered / max(1, self.size), 0.0)
 
 
 Domain = NumericDomain | CategoricalDomain

@@ -174,8 +174,8 @@ def _rows(text: str) -> tuple[list[list[str]], list[int]]:
     line_of: dict[str, int] = {}
     for row, line in zip(rows, lines, strict=True):
         if "" in row:
-            what = "the leaf" if row[0] == "" else f"cell {row.index('') + 1} of the row of {row[0]!r}"
-            raise SpecError(f"line {line}: {what} is empty; write a label in every cell")
+            empty_cell = "the leaf" if row[0] == "" else f"cell {row.index('') + 1} of the row of {row[0]!r}"
+            raise SpecError(f"line {line}: {empty_cell} is empty; write a label in every cell")
         if len(row) != len(rows[0]):
             raise SpecError(
                 f"line {line}: the row of {row[0]!r} has {len(row)} cells and line {lines[0]} has {len(rows[0])}; "
@@ -192,17 +192,17 @@ def _rows(text: str) -> tuple[list[list[str]], list[int]]:
 def _parents(rows: list[list[str]], lines: list[int]) -> dict[str, str]:
     """{label: the label above it}, in order of first appearance; the root has none."""
     parents: dict[str, str] = {}
-    where: dict[str, int] = {}
+    line_of: dict[str, int] = {}
     for row, line in zip(rows, lines, strict=True):
         for below, above in itertools.pairwise(row):
             if below == above:
                 continue
             if parents.setdefault(below, above) != above:
                 raise SpecError(
-                    f"line {line}: {below!r} has two parents, {parents[below]!r} (line {where[below]}) and {above!r}; "
+                    f"line {line}: {below!r} has two parents, {parents[below]!r} (line {line_of[below]}) and {above!r}; "
                     "rename one of the two, or mend the row"
                 )
-            where.setdefault(below, line)
+            line_of.setdefault(below, line)
     return parents
 
 
@@ -241,14 +241,14 @@ def _refuse_shifting_labels(rows: list[list[str]], lines: list[int]) -> None:
         for label in set(row):
             size[label] = size.get(label, 0) + 1
     for level in range(len(rows[0])):
-        here: dict[str, int] = {}
+        under: dict[str, int] = {}
         for row in rows:
-            here[row[level]] = here.get(row[level], 0) + 1
+            under[row[level]] = under.get(row[level], 0) + 1
         for row, line in zip(rows, lines, strict=True):
             label = row[level]
-            if here[label] != size[label]:
+            if under[label] != size[label]:
                 raise SpecError(
-                    f"line {line}: {label!r} in cell {level + 1} stands for {here[label]} of the {size[label]} leaves it has elsewhere; "
+                    f"line {line}: {label!r} in cell {level + 1} stands for {under[label]} of the {size[label]} leaves it has elsewhere; "
                     "place a label at the same level in every row, or rename one"
                 )
 

@@ -134,9 +134,9 @@ class KeyedPermutation:
         if not explicit.any():
             return self._walk(domain, rank)
         result = np.empty(len(rank), dtype=np.int64)
-        here, there = np.flatnonzero(explicit), np.flatnonzero(~explicit)
-        result[here] = t.table[t.start[domain[here]] + rank[here]]
-        result[there] = self._walk(domain[there], rank[there])
+        in_table, in_network = np.flatnonzero(explicit), np.flatnonzero(~explicit)
+        result[in_table] = t.table[t.start[domain[in_table]] + rank[in_table]]
+        result[in_network] = self._walk(domain[in_network], rank[in_network])
         return result
 
     def _walk(self, domain: IntegerArray, rank: Int64Array) -> Int64Array:

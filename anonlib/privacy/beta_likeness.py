@@ -40,8 +40,8 @@ class BetaLikeness:
         mu = np.asarray(matches, dtype=np.int64)[..., None]
         factor = 1 + self.beta
         largest = max(factor.numerator * int(self.table.max()) * int(mu.max(initial=1)), factor.denominator * self.n)
-        kind: Any = np.int64 if largest < _SAFE else object  # Python's integers where a product could overflow
-        allowed = mu.astype(kind) * self.table.astype(kind) * factor.numerator // (factor.denominator * self.n)
+        dtype: Any = np.int64 if largest < _SAFE else object  # Python's integers where a product could overflow
+        allowed = mu.astype(dtype) * self.table.astype(dtype) * factor.numerator // (factor.denominator * self.n)
         return np.asarray(np.minimum(allowed, mu), dtype=np.int64)
 
     def holds(self, carried: Int64Array) -> BoolArray:

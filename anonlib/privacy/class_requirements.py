@@ -32,8 +32,7 @@ class Requirement(Protocol):
     """What every equivalence class must keep, as a predicate over the counts of its sensitive values."""
 
     def holds(self, counts: Int64Array) -> BoolArray:
-        """Which of g classes keep it, (g,) bool. counts : (g, m) int64, how many records of each class have each value of the whole
-        table."""
+        """Which of g classes keep it, (g,) bool. counts : (g, m) int64, records of each value of the whole table in each class."""
 
     @property
     def smallest(self) -> int:
@@ -93,11 +92,11 @@ class ShareCaps:
         largest = int(size.max(initial=0))
         numerators = [min(cap, Fraction(1)).numerator for cap in self.caps]
         denominators = [min(cap, Fraction(1)).denominator for cap in self.caps]
-        wide = largest * max(*numerators, *denominators, 1) >= _INT64
-        kind: Any = object if wide else np.int64  # Python's integers where a product could overflow
-        have = counts.astype(kind) * np.array(denominators, dtype=kind)
-        may = size.astype(kind)[:, None] * np.array(numerators, dtype=kind)
-        return np.asarray((have <= may).all(axis=1), dtype=bool)
+        overflows = largest * max(*numerators, *denominators, 1) >= _INT64
+        dtype: Any = object if overflows else np.int64  # Python's integers where a product could overflow
+        held = counts.astype(dtype) * np.array(denominators, dtype=dtype)
+        allowed = size.astype(dtype)[:, None] * np.array(numerators, dtype=dtype)
+        return np.asarray((held <= allowed).all(axis=1), dtype=bool)
 
 
 def frequency_diversity(l: int, m: int) -> ShareCaps:  # noqa: E741

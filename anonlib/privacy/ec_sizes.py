@@ -45,11 +45,11 @@ class EcSizeTree:
         """The leaves below a node from left to right, one number a class. Iterative; as long as the classes below."""
         stack = [node]
         while stack:
-            here = stack.pop()
-            if self.left[here] < 0:
-                yield here
+            below = stack.pop()
+            if self.left[below] < 0:
+                yield below
             else:
-                stack += [int(self.right[here]), int(self.left[here])]
+                stack += [int(self.right[below]), int(self.left[below])]
 
     def size_histogram(self) -> dict[int, int]:
         """{size of a class: how many classes have it}, without listing the classes."""
@@ -99,11 +99,11 @@ class Partitions:
         partition, rank = np.zeros(len(bucket), dtype=np.int64), np.array(rank, dtype=np.int64)
         going = np.flatnonzero(~self._stops[node])
         while going.size:
-            here = node[going]
-            taken = self.tree.counts[self.tree.left[here], bucket[going]]
-            right = rank[going] >= taken
-            rank[going] -= np.where(right, taken, 0)
-            partition[going] += np.where(right, self._below[self.tree.left[here]], 0)
-            node[going] = np.where(right, self.tree.right[here], self.tree.left[here])
+            at_node = node[going]
+            to_left = self.tree.counts[self.tree.left[at_node], bucket[going]]
+            right = rank[going] >= to_left
+            rank[going] -= np.where(right, to_left, 0)
+            partition[going] += np.where(right, self._below[self.tree.left[at_node]], 0)
+            node[going] = np.where(right, self.tree.right[at_node], self.tree.left[at_node])
             going = going[~self._stops[node[going]]]
         return partition, node

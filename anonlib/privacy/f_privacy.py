@@ -71,8 +71,7 @@ class FPrivacy:
 
     @staticmethod
     def uniform(threshold: Thresholdish, thresholds: Mapping[str, Thresholdish] | None = None) -> FPrivacy:
-        """One threshold for every value. threshold : exact, above 0 and at most 1; thresholds : {value: its own}, which win. Raises
-        SpecError."""
+        """One threshold for every value, and {value: its own} in `thresholds`, which wins. Raises SpecError unless in (0, 1]."""
         return FPrivacy(default=_share(threshold, "default"), own=_own(thresholds))
 
     @staticmethod

@@ -104,9 +104,9 @@ def belief_in_groups(subtables: SubTables, group: Int64Array) -> Fraction:
     for t in subtables:
         of_group = np.zeros(int(group.max()) + 1, dtype=np.int64)
         np.add.at(of_group, group[t.codes], t.counts)
-        held, mine = of_group[group[t.codes]], t.counts
+        held, counts = of_group[group[t.codes]], t.counts
         gamma = float(t.gamma)
-        at = int(np.argmax((mine * gamma + held - mine) / (mine * gamma + t.size - mine)))
-        y, s = int(mine[at]), int(held[at])
+        at = int(np.argmax((counts * gamma + held - counts) / (counts * gamma + t.size - counts)))
+        y, s = int(counts[at]), int(held[at])
         largest = max(largest, (y * t.gamma + s - y) / (y * t.gamma + t.size - y))
     return largest

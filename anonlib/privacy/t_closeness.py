@@ -108,8 +108,7 @@ class GroundDistance:
 
     @cached_property
     def mover(self) -> EarthMover:
-        """The earth mover's distance over positions, as runs of neighbours with weights (see the module). O(m) runs, O(m distinct gaps)
-        time."""
+        """The earth mover's distance over positions, as O(m) runs of neighbours with weights (see the module)."""
         if self.kind == "ordered":
             last = np.arange(self.m - 1, dtype=np.int64)
             return EarthMover(np.zeros_like(last), last, self.gaps, self.height)

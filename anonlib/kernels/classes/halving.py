@@ -165,11 +165,11 @@ class _Search:
         open_ = (sizes >= 2 * self.least) & (loss.sum(axis=0) > LEAST)
         groups = 1
         while open_.any() and groups < 2 * self.most_groups:
-            here = np.flatnonzero(open_[own])
+            searched = np.flatnonzero(open_[own])
             chosen = np.flatnonzero(open_)
             renumber = np.cumsum(open_) - 1
-            moved, splittable = self._best(active[here], renumber[own[here]], loss[:, chosen], groups)
-            upper[here] = moved
+            moved, splittable = self._best(active[searched], renumber[own[searched]], loss[:, chosen], groups)
+            upper[searched] = moved
             split[chosen[splittable]] = True
             open_[chosen[splittable]] = False
             groups = 2 * groups
@@ -185,10 +185,10 @@ class _Search:
             good = self._kept(of, own, proposed, number)
             if not good.any():
                 continue
-            some = good[own]
+            in_good = good[own]
             renumber = np.cumsum(good) - 1
-            halves = 2 * renumber[own[some]] + proposed[some]
-            after = information_loss(self.records, of[some], halves, 2 * int(good.sum()))
+            halves = 2 * renumber[own[in_good]] + proposed[in_good]
+            after = information_loss(self.records, of[in_good], halves, 2 * int(good.sum()))
             gain = np.zeros(number)
             gain[good] = loss[:, good].sum(axis=0) - (after * np.bincount(halves)).reshape(-1, 2).sum(axis=1)
             score = np.where(gain > LEAST, gain * loss[attribute], 0)
@@ -219,9 +219,9 @@ class _Search:
             part = asked[start : start + step]
             member = np.zeros(number, dtype=bool)
             member[part] = True
-            some = np.flatnonzero(member[own])
-            local = 2 * (renumber[own[some]] - start) + upper[some]
-            counts = self.records.counts(local, 2 * len(part), of[some])
+            in_part = np.flatnonzero(member[own])
+            local = 2 * (renumber[own[in_part]] - start) + upper[in_part]
+            counts = self.records.counts(local, 2 * len(part), of[in_part])
             good[part] = self.requirement.holds(counts).reshape(-1, 2).all(axis=1)
         return cast(BoolArray, good)
 
@@ -254,9 +254,9 @@ class _Search:
         new = np.flatnonzero(np.r_[True, (value[1:] != value[:-1]) | (classes[1:] != classes[:-1])])
         run = np.diff(np.r_[new, len(order)])
         middle = 2 * (new - (np.cumsum(sizes) - sizes)[classes[new]]) + run  # twice the middle's place in its class
-        each = np.arange(len(new))
+        own_group = np.arange(len(new))
         share = classes[new] * groups + middle * groups // (2 * sizes[classes[new]])
-        group = each if groups >= self.most_groups else share
+        group = own_group if groups >= self.most_groups else share
         group_of = np.empty(len(of), dtype=np.int64)
         group_of[order] = np.repeat(group, run)
         return group_of

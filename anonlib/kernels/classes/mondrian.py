@@ -116,16 +116,16 @@ class _Search:
             if not left.size:
                 break
             attribute = preference[left, attempt]
-            wide = spans[left, attribute] > 0
+            divisible = spans[left, attribute] > 0
             cut = np.zeros(len(left), dtype=bool)
             for a in range(len(self.columns)):
-                mine = left[wide & (attribute == a)]
-                if mine.size:
+                tried = left[divisible & (attribute == a)]
+                if tried.size:
                     chosen = np.zeros(regions.count, dtype=bool)
-                    chosen[mine] = True
+                    chosen[tried] = True
                     new_halves, kept = self._halves(regions.where(chosen), a)
                     halves.append(new_halves)
-                    cut[wide & (attribute == a)] = kept
+                    cut[divisible & (attribute == a)] = kept
             left = left[~cut]
         rest = np.zeros(regions.count, dtype=bool)
         rest[left] = True
@@ -173,12 +173,12 @@ class _Search:
         rest = np.flatnonzero(keeps)
         step = max(1, CELLS // max(1, self.m))
         for begin in range(0, len(rest), step):
-            some = np.zeros(halves.count, dtype=bool)
-            some[rest[begin : begin + step]] = True
-            part = halves.where(some)
+            in_step = np.zeros(halves.count, dtype=bool)
+            in_step[rest[begin : begin + step]] = True
+            part = halves.where(in_step)
             cells = part.of() * self.m + self.sensitive[part.records]
             counts = np.bincount(cells, minlength=part.count * self.m).reshape(part.count, self.m)
-            keeps[some] = self.requirement.holds(counts.astype(np.int64, copy=False))
+            keeps[in_step] = self.requirement.holds(counts.astype(np.int64, copy=False))
         return keeps
 
 
@@ -198,8 +198,8 @@ def _median_gap(keys: Codes, bounds: Int64Array) -> Int64Array:
     change[starts] = True
     runs = np.concatenate([np.flatnonzero(change), [len(keys)]])
     middle = (starts + stops) // 2
-    here = np.searchsorted(runs, middle, side="right") - 1
-    low, high = runs[here], runs[here + 1]
+    middle_run = np.searchsorted(runs, middle, side="right") - 1
+    low, high = runs[middle_run], runs[middle_run + 1]
     low_fits, high_fits = low > starts, high < stops
     nearer = (middle - low) * 2 <= (high - low)
     return np.where(low_fits & (nearer | ~high_fits), low, np.where(high_fits, high, starts)).astype(np.int64)

@@ -53,10 +53,10 @@ def disjoint_matchings(
         if degree == 1:
             matchings[first] = rest[:, 0]
         elif degree % 2:
-            taken = _perfect_matching(rest, stream)
-            matchings[first] = taken
+            matching = _perfect_matching(rest, stream)
+            matchings[first] = matching
             if only != first:
-                parts.append((rest[rest != taken[:, None]].reshape(len(rest), degree - 1), first + 1))
+                parts.append((rest[rest != matching[:, None]].reshape(len(rest), degree - 1), first + 1))
         else:
             half = _euler_split(rest, stream)
             parts.append((rest[half].reshape(len(rest), -1), first))
@@ -75,17 +75,17 @@ def _perfect_matching(matches: Int64Array, stream: Stream) -> Int64Array:
     edges, turns = matches.ravel().tolist(), _Turns(stream, degree, 4 * n)
     taken_by, takes, step = [-1] * n, [-1] * n, [-1] * n
     for start in stream.permutation(n).tolist():
-        here = start
-        while here >= 0:
-            there = edges[here * degree + turns.next()]
-            if there == takes[here]:
+        record = start
+        while record >= 0:
+            match = edges[record * degree + turns.next()]
+            if match == takes[record]:
                 continue
-            step[here] = there
-            here = taken_by[there]
-        here = start
-        while here >= 0:  # following each one's last step leaves the loops of the walk out
-            there = takes[here] = step[here]
-            here, taken_by[there] = taken_by[there], here
+            step[record] = match
+            record = taken_by[match]
+        record = start
+        while record >= 0:  # following each one's last step leaves the loops of the walk out
+            match = takes[record] = step[record]
+            record, taken_by[match] = taken_by[match], record
     return np.array(takes, dtype=np.int64)
 
 
@@ -107,12 +107,14 @@ def _euler_split(matches: Int64Array, stream: Stream) -> BoolArray:
     """(N, degree) bool: half of the edges of every record, on both sides."""
     n, degree = matches.shape
     edges = n * degree
-    here = _paired(np.arange(edges).reshape(n, degree), stream)
-    there = _paired(np.argsort(matches.ravel(), kind="stable").reshape(n, degree), stream)
+    pair_by_record = _paired(np.arange(edges).reshape(n, degree), stream)
+    pair_by_match = _paired(np.argsort(matches.ravel(), kind="stable").reshape(n, degree), stream)
     # An edge, its pair here, that one's pair there, ... is a cycle; edges two steps apart go the same way.
-    links = csr_matrix((np.ones(edges, dtype=np.int8), there[here], np.arange(edges + 1)), shape=(edges, edges))
+    links = csr_matrix(
+        (np.ones(edges, dtype=np.int8), pair_by_match[pair_by_record], np.arange(edges + 1)), shape=(edges, edges)
+    )
     _, walk = connected_components(links, directed=True, connection="weak")
-    other = walk[here]  # the other way round the same cycle
+    other = walk[pair_by_record]  # the other way round the same cycle
     coins = stream.words(edges)  # one for each cycle is used
     heads = coins[np.minimum(walk, other)] & np.uint64(1) == 1
     return np.asarray((heads == (walk < other)).reshape(n, degree))

@@ -48,14 +48,14 @@ def greedy(cost: Float32Array, forbidden: BoolArray | None) -> Int64Array:
     if forbidden is not None:
         cost[forbidden] = np.inf
     column_of = np.full((batch, c), -1, dtype=np.int64)
-    taken = np.zeros((batch, c), dtype=np.float32)
+    gone = np.zeros((batch, c), dtype=np.float32)
     every = np.arange(batch)
     for row in range(c):
-        offered = cost[:, row] + taken
+        offered = cost[:, row] + gone
         choice = offered.argmin(axis=1)
         free = np.isfinite(offered[every, choice])
         column_of[free, row] = choice[free]
-        taken[every[free], choice[free]] = np.inf
+        gone[every[free], choice[free]] = np.inf
     return _repaired(column_of, forbidden)
 
 
@@ -81,9 +81,9 @@ def sort_greedy(cost: Float32Array, forbidden: BoolArray | None) -> Int64Array:
         mutual &= np.isfinite(rows[open_rows, wanted])
         if not mutual.any():
             break  # what is left is forbidden
-        taken = open_rows[mutual]
-        column_of[taken] = wanted[mutual]
-        row_gone.reshape(-1)[taken] = np.inf
+        matched = open_rows[mutual]
+        column_of[matched] = wanted[mutual]
+        row_gone.reshape(-1)[matched] = np.inf
         column_gone[pair[mutual], wanted[mutual]] = np.inf
         open_rows, pair, wanted = open_rows[~mutual], pair[~mutual], wanted[~mutual]
         lost = open_rows[np.isinf(column_gone[pair, wanted])]

@@ -28,9 +28,9 @@ class _Interval:
     high: Float32Array
 
     def add(self, cost: Float32Array, b: int, stop: int, row: int, last: int, partners: Int64Array) -> None:
-        there = self.values[partners][:, None, :]
-        more = there - self.high[b:stop, row:last, None]
-        np.maximum(more, self.low[b:stop, row:last, None] - there, out=more)
+        values = self.values[partners][:, None, :]
+        more = values - self.high[b:stop, row:last, None]
+        np.maximum(more, self.low[b:stop, row:last, None] - values, out=more)
         np.maximum(more, 0, out=more)
         cost += more
 
@@ -39,9 +39,9 @@ class _Interval:
         return self.high - self.low
 
     def widen(self, partner: Int64Array) -> None:
-        there = self.values.reshape(-1)[partner]
-        np.minimum(self.low, there, out=self.low)
-        np.maximum(self.high, there, out=self.high)
+        values = self.values.reshape(-1)[partner]
+        np.minimum(self.low, values, out=self.low)
+        np.maximum(self.high, values, out=self.high)
 
 
 @dataclass
@@ -58,10 +58,10 @@ class _Set:
     penalty: Float32Array
 
     def add(self, cost: Float32Array, b: int, stop: int, row: int, last: int, partners: Int64Array) -> None:
-        there = self.codes[partners]
-        word, bit = there >> 3, (1 << (there & 7)).astype(np.uint8)
+        codes = self.codes[partners]
+        word, bit = codes >> 3, (1 << (codes & 7)).astype(np.uint8)
         members = self.members[b:stop, row:last]
-        if there.shape[1] >= _FEW:
+        if codes.shape[1] >= _FEW:
             for at in range(stop - b):
                 held = members[at].take(word[at], axis=1)
                 held &= bit[at]
@@ -73,11 +73,11 @@ class _Set:
             cost += (held == 0) * self.weight
 
     def widen(self, partner: Int64Array) -> None:
-        there = self.codes.reshape(-1)[partner].ravel()
-        flat, at = self.members.reshape(len(there), -1), np.arange(len(there))
-        bit = (1 << (there & 7)).astype(np.uint8)
-        self.penalty += ((flat[at, there >> 3] & bit) == 0).reshape(self.penalty.shape) * self.weight
-        flat[at, there >> 3] |= bit
+        codes = self.codes.reshape(-1)[partner].ravel()
+        flat, at = self.members.reshape(len(codes), -1), np.arange(len(codes))
+        bit = (1 << (codes & 7)).astype(np.uint8)
+        self.penalty += ((flat[at, codes >> 3] & bit) == 0).reshape(self.penalty.shape) * self.weight
+        flat[at, codes >> 3] |= bit
 
 
 class GrowingBoxes:

@@ -51,11 +51,11 @@ def deal(sensitive: Int64Array, buckets: MatchBuckets, stream: Stream) -> DealtR
     copied = stream.below(n, len(made_up)) if len(made_up) else np.zeros(0, dtype=np.int64)
     source = np.concatenate([rows[place], copied])
     codes = np.concatenate([sensitive[rows[place]], buckets.value[made_up]])
-    where = np.concatenate([np.repeat(bucket, records), buckets.bucket[made_up]])
+    bucket_of = np.concatenate([np.repeat(bucket, records), buckets.bucket[made_up]])
     dummy = np.arange(len(source)) >= len(place)
     mixed = stream.permutation(len(source))
     turn = stream.permutation(buckets.mu)  # the place of each bucket
-    order = mixed[np.argsort(turn[where[mixed]], kind="stable")]
+    order = mixed[np.argsort(turn[bucket_of[mixed]], kind="stable")]
     return DealtRecords(buckets.mu, buckets.size, source[order], codes[order], dummy[order])
 
 

@@ -82,10 +82,10 @@ def rings_within(curve: npt.ArrayLike, sensitive: Int64Array, l: int, classes: I
     along = np.asarray(curve)
     order = np.argsort(classes, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(classes))[:-1]) if len(order) else []
-    parts = [rings(along[some], sensitive[some], l) for some in members]
+    parts = [rings(along[of_class], sensitive[of_class], l) for of_class in members]
     if not parts:
         return Rings(np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64))
-    records = np.concatenate([some[part.records] for some, part in zip(members, parts, strict=True)])
+    records = np.concatenate([of_class[part.records] for of_class, part in zip(members, parts, strict=True)])
     sizes = np.concatenate([part.sizes for part in parts])
     return Rings(records, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
 
@@ -131,15 +131,15 @@ def _rows(records: Iterable[int], sensitive: Int64Array, l: int) -> list[list[in
     heapq.heapify(heap)
     rows: list[list[int]] = []
     while len(heap) >= l:
-        taken = [heapq.heappop(heap) for _ in range(l)]
-        rows.append([left[value].pop() for _, value in taken])
-        for much, value in taken:
-            if much < -1:
-                heapq.heappush(heap, (much + 1, value))
+        chosen = [heapq.heappop(heap) for _ in range(l)]
+        rows.append([left[value].pop() for _, value in chosen])
+        for minus_left, value in chosen:
+            if minus_left < -1:
+                heapq.heappush(heap, (minus_left + 1, value))
     middle = [sum(place[record] for record in row) / len(row) for row in rows]
     holds = [{int(sensitive[record]) for record in row} for row in rows]
-    for much, value in sorted(heap):
-        if much != -1:
+    for minus_left, value in sorted(heap):
+        if minus_left != -1:
             raise AssertionError("an eligible partition left two records of a value")
         (record,) = left[value]
         lacking = [r for r in range(len(rows)) if value not in holds[r]]

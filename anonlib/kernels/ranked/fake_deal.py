@@ -105,10 +105,10 @@ class FakeDeal:
         place = self._permutation(codes, rank)
         pooled = self.real_start[codes + 1] - self.real_start[codes]
         bucket = np.empty(len(code), dtype=np.int64)
-        here = place < pooled
-        bucket[here] = self.real[(self.real_start[codes] + place)[here]]
-        there = np.flatnonzero(~here)
-        bucket[there] = self._in_blocks(codes[there], (place - pooled)[there])
+        in_pool = place < pooled
+        bucket[in_pool] = self.real[(self.real_start[codes] + place)[in_pool]]
+        in_blocks = np.flatnonzero(~in_pool)
+        bucket[in_blocks] = self._in_blocks(codes[in_blocks], (place - pooled)[in_blocks])
         return bucket
 
     def _in_blocks(self, code: Int64Array, place: Int64Array) -> Int64Array:

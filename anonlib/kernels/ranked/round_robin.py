@@ -129,9 +129,9 @@ def composition(deal: Deal) -> Iterator[Stretch]:
             yield from _stretches_of_size(deal.partition[:, j], number, int(deal.first[j]))
 
 
-def _stretches_of_size(taken: Int64Array, number: int, first: int) -> Iterator[Stretch]:
+def _stretches_of_size(records: Int64Array, number: int, first: int) -> Iterator[Stretch]:
     """The stretches of the buckets of one size. taken : (m,) records of each value; number : of buckets; first : the id of the first."""
-    stop = np.cumsum(taken)  # value i is numbered stop[i-1] .. stop[i]-1
+    stop = np.cumsum(records)  # value i is numbered stop[i-1] .. stop[i]-1
     rounds = np.arange(int(stop[-1]) // number, dtype=np.int64) * number
     cuts = np.unique(np.concatenate([[0], stop % number]))
     for left, right in zip(cuts.tolist(), [*cuts[1:].tolist(), number], strict=True):
