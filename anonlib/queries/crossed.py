@@ -13,19 +13,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from anonlib.arrays import Float64Array, Int32Array, Int64Array, UInt8Array
-from anonlib.queries.batch import ROWS, Masks
+from anonlib.arrays import Float64Array, Int64Array, UInt8Array
+from anonlib.queries.batch import ROWS, Masks, codes_in, lists
+from anonlib.queries.boxes import column
 from anonlib.queries.reconstruction import Operators, terms, variance
-
-
-def codes_in(values: Any, domain: Sequence[str]) -> Int32Array:
-    """(rows,) int32 codes of an Arrow column of text; len(domain) for null and for values outside the domain."""
-    index = pc.index_in(values, value_set=pa.array(domain, type=pa.string()), skip_nulls=True)
-    codes: Int32Array = index.fill_null(len(domain)).to_numpy(zero_copy_only=False)
-    return codes
 
 
 def _blocks(batches: Iterable[Any], conditions: Masks) -> Iterable[tuple[Any, UInt8Array]]:
@@ -33,7 +25,7 @@ def _blocks(batches: Iterable[Any], conditions: Masks) -> Iterable[tuple[Any, UI
     for batch in batches:
         for start in range(0, batch.num_rows, ROWS):
             part = batch.slice(start, ROWS)
-            codes = {a: conditions.codes(a, _column(part, a)) for a in conditions.domains}
+            codes = {a: conditions.codes(a, column(part, a)) for a in conditions.domains}
             yield part, conditions.meeting(codes)
 
 
@@ -68,7 +60,7 @@ class CrossedCounts:
     def __call__(self, batches: Iterable[Any]) -> Float64Array:
         total: Float64Array = np.zeros((self.conditions.queries, len(self.values) + 1), dtype=np.float64)
         for part, meeting in _blocks(batches, self.conditions):
-            _add(total, meeting, codes_in(_column(part, self.sensitive), self.values))
+            _add(total, meeting, codes_in(column(part, self.sensitive), self.values))
         return total[:, :-1].ravel()
 
 
@@ -113,8 +105,8 @@ class CrossedPerturbed:
         entry[self.domains.subtable, self.domains.value] = np.arange(E)
         total: Float64Array = np.zeros((C + 1, E + 1), dtype=np.float64)
         for part, meeting in _blocks(batches, self.conditions):
-            subtable = _column(part, self.subtable).to_numpy(zero_copy_only=False)
-            key = entry[subtable, codes_in(_column(part, self.sensitive), self.values)]
+            subtable = column(part, self.subtable).to_numpy(zero_copy_only=False)
+            key = entry[subtable, codes_in(column(part, self.sensitive), self.values)]
             _add(total[:-1], meeting, key)
             total[-1] += np.bincount(key, minlength=E + 1)
         counts: Float64Array = total[:, :-1].ravel()
@@ -160,26 +152,14 @@ class CrossedBuckets:
 
     def _block(self, batch: Any) -> Float64Array:
         """(C, m + 1) float64: the estimates over the buckets of one block."""
-        starts, values = _lists(batch, self.sensitive)
-        counts = _lists(batch, self.counts)[1].to_numpy(zero_copy_only=False).astype(np.float64)
+        starts, values = lists(batch, self.sensitive)
+        counts = lists(batch, self.counts)[1].to_numpy(zero_copy_only=False).astype(np.float64)
         value_counts = np.zeros((batch.num_rows, len(self.values) + 1), dtype=np.float64)
         bucket = np.repeat(np.arange(batch.num_rows), np.diff(starts))
         np.add.at(value_counts, (bucket, codes_in(values, self.values)), counts)
-        columns = {a: _lists(batch, a) for a in self.conditions.domains}
+        columns = {a: lists(batch, a) for a in self.conditions.domains}
         starts = next(iter(columns.values()))[0]
         meeting = self.conditions.meeting({a: self.conditions.codes(a, items) for a, (_, items) in columns.items()})
         matching = np.add.reduceat(meeting, starts[:-1], axis=0, dtype=np.float64)
         estimates: Float64Array = matching.T @ (value_counts / value_counts.sum(axis=1, keepdims=True))
         return estimates
-
-
-def _column(batch: Any, name: str) -> Any:
-    """The column `name` of an Arrow batch."""
-    return batch.column(batch.schema.get_field_index(name))
-
-
-def _lists(batch: Any, name: str) -> tuple[Int64Array, Any]:
-    """(where each row's items start, and the end; all items) of a list column."""
-    column = _column(batch, name)
-    sizes = column.value_lengths().to_numpy(zero_copy_only=False)
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), column.flatten()
