@@ -54,7 +54,7 @@ class CategoricalDomain:
 
     @property
     def size(self) -> int:
-        """|A|."""
+        """|A|, how many values the domain has."""
         return len(self.values)
 
     def share(self, codes: npt.ArrayLike) -> Float64Array:
@@ -71,11 +71,11 @@ class CategoricalDomain:
         With a hierarchy, the share of its leaves under their lowest common ancestor; without, of the domain's values that are in the
         set. 0 for a single value.
         """
-        wide = np.asarray(distinct, dtype=np.int64)
+        covered = np.asarray(distinct, dtype=np.int64)
         if self.hierarchy is not None:
             node = self.hierarchy.cover(first, last)
-            wide = self.hierarchy.last[node] - self.hierarchy.first[node] + 1
-        return np.where(np.asarray(distinct) > 1, wide / max(1, self.size), 0.0)
+            covered = self.hierarchy.last[node] - self.hierarchy.first[node] + 1
+        return np.where(np.asarray(distinct) > 1, covered / max(1, self.size), 0.0)
 
 
 Domain = NumericDomain | CategoricalDomain
@@ -85,7 +85,7 @@ DENSE = 1 << 25
 
 
 def penalty_of_runs(domain: Domain, values: npt.NDArray[Any], bounds: Int64Array) -> Float64Array:
-    """The penalty of publishing each run of values by its tight box, (g,).
+    """The penalty of publishing each run of records by its tight box, (g,) float64 in [0, 1].
 
     values : (n,) codes, run after run; bounds : (g + 1,) int64, run r is values[bounds[r]:bounds[r + 1]], none is empty
     Cost: a categorical domain is counted in g x |A| bytes up to `DENSE`, by a sort above that.
@@ -95,13 +95,16 @@ def penalty_of_runs(domain: Domain, values: npt.NDArray[Any], bounds: Int64Array
         return domain.penalty(np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts))
     owner = np.repeat(np.arange(runs, dtype=np.int64), np.diff(bounds))
     if runs * domain.size <= DENSE:
-        seen = np.zeros((runs, domain.size), dtype=bool)
-        seen[owner, values] = True
-        return domain.penalty(seen.sum(axis=1))
+        occurs = np.zeros((runs, domain.size), dtype=bool)
+        occurs[owner, values] = True
+        return domain.penalty(occurs.sum(axis=1))
     pairs = np.unique(owner * domain.size + values)
     return domain.penalty(np.bincount(pairs // domain.size, minlength=runs))
 
 
 def generalized_certainty_penalty(penalties: Sequence[Float64Array]) -> float:
-    """GCP: the mean of the per-record penalties (one array per quasi-identifier) over records and attributes."""
+    """GCP, the mean of the penalties over records and attributes; 0 without attributes.
+
+    penalties : per quasi-identifier (n,) float64, each in [0, 1] (heterogeneous generalization, section 2)
+    """
     return float(np.mean([np.mean(column) for column in penalties])) if penalties else 0.0

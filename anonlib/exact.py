@@ -27,25 +27,25 @@ def exact(number: Exactish, name: str = "") -> Fraction:
 
     Raises SpecError for a float (it would be a nearby binary fraction), a bool, or text that is no number.
     """
-    where = f"{name}: " if name else ""
+    prefix = f"{name}: " if name else ""
     if isinstance(number, Fraction):
         return number
     if isinstance(number, bool) or not isinstance(number, (int, str, Decimal)):
         if isinstance(number, float):
             raise SpecError(
-                f'{where}{number!r} is a binary float and cannot carry a guarantee: write it as text, e.g. "{number!r}"'
+                f'{prefix}{number!r} is a binary float and cannot carry a guarantee: write it as text, e.g. "{number!r}"'
             )
-        raise SpecError(f'{where}{number!r} is not a number: write a decimal or a fraction, e.g. "0.02" or "1/13"')
+        raise SpecError(f'{prefix}{number!r} is not a number: write a decimal or a fraction, e.g. "0.02" or "1/13"')
     try:
         return Fraction(number)
     except (ValueError, ZeroDivisionError, OverflowError):
         raise SpecError(
-            f'{where}{str(number)!r} is not a number: write a decimal or a fraction, e.g. "0.02" or "1/13"'
+            f'{prefix}{str(number)!r} is not a number: write a decimal or a fraction, e.g. "0.02" or "1/13"'
         ) from None
 
 
 def floor_times(factor: Fraction, count: int) -> int:
-    """floor(factor * count), exactly."""
+    """floor(factor * count), exactly: how many of `count` records a share of `factor` is at most."""
     return (factor.numerator * int(count)) // factor.denominator
 
 

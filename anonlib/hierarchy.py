@@ -66,7 +66,7 @@ class Hierarchy:
 
     @property
     def leaves(self) -> int:
-        """L, the number of leaves."""
+        """L, how many leaves the tree has: the values of the attribute."""
         return len(self.ancestors)
 
     @property
@@ -76,7 +76,7 @@ class Hierarchy:
 
     @property
     def root(self) -> int:
-        """The node above all others."""
+        """The number of the node above all others."""
         return int(self.ancestors[0, -1])
 
     @property
@@ -108,7 +108,7 @@ class Hierarchy:
         return node
 
     def lowest_common_ancestor(self, one: Int64Array, other: Int64Array) -> Int64Array:
-        """The lowest node above (or equal to) both nodes, pair by pair, (n,) int64."""
+        """The lowest node above (or equal to) both nodes, pair by pair, (n,) int64. one, other : (n,) int64 nodes. O(n * levels)."""
         one, other = np.asarray(one, dtype=np.int64), np.asarray(other, dtype=np.int64)
         return self.cover(np.minimum(self.first[one], self.first[other]), np.maximum(self.last[one], self.last[other]))
 
@@ -147,6 +147,7 @@ def hierarchy_of(rows: Sequence[Sequence[str]]) -> Hierarchy:
 
 
 def _checked(rows: list[list[str]], lines: list[int]) -> Hierarchy:
+    """The hierarchy of rows that keep all rules; else SpecError with the line."""
     parents = _parents(rows, lines)
     _refuse_cycle(parents)
     _refuse_roots(rows)
@@ -170,38 +171,38 @@ def _rows(text: str) -> tuple[list[list[str]], list[int]]:
         raise SpecError(f"line {reader.line_num}: this is not CSV ({error}); mend the quotes there") from None
     if not rows:
         raise SpecError("the hierarchy is empty; write one row per leaf: leaf, ..., root")
-    seen: dict[str, int] = {}
+    line_of: dict[str, int] = {}
     for row, line in zip(rows, lines, strict=True):
         if "" in row:
-            what = "the leaf" if row[0] == "" else f"cell {row.index('') + 1} of the row of {row[0]!r}"
-            raise SpecError(f"line {line}: {what} is empty; write a label in every cell")
+            empty_cell = "the leaf" if row[0] == "" else f"cell {row.index('') + 1} of the row of {row[0]!r}"
+            raise SpecError(f"line {line}: {empty_cell} is empty; write a label in every cell")
         if len(row) != len(rows[0]):
             raise SpecError(
                 f"line {line}: the row of {row[0]!r} has {len(row)} cells and line {lines[0]} has {len(rows[0])}; "
                 f"make all rows equally long (repeat a label to let it stay for a level), separated by {separator!r}"
             )
-        if row[0] in seen:
+        if row[0] in line_of:
             raise SpecError(
-                f"line {line}: the leaf {row[0]!r} is already in line {seen[row[0]]}; keep one row per leaf"
+                f"line {line}: the leaf {row[0]!r} is already in line {line_of[row[0]]}; keep one row per leaf"
             )
-        seen[row[0]] = line
+        line_of[row[0]] = line
     return rows, lines
 
 
 def _parents(rows: list[list[str]], lines: list[int]) -> dict[str, str]:
     """{label: the label above it}, in order of first appearance; the root has none."""
     parents: dict[str, str] = {}
-    where: dict[str, int] = {}
+    line_of: dict[str, int] = {}
     for row, line in zip(rows, lines, strict=True):
         for below, above in itertools.pairwise(row):
             if below == above:
                 continue
             if parents.setdefault(below, above) != above:
                 raise SpecError(
-                    f"line {line}: {below!r} has two parents, {parents[below]!r} (line {where[below]}) and {above!r}; "
+                    f"line {line}: {below!r} has two parents, {parents[below]!r} (line {line_of[below]}) and {above!r}; "
                     "rename one of the two, or mend the row"
                 )
-            where.setdefault(below, line)
+            line_of.setdefault(below, line)
     return parents
 
 
@@ -224,6 +225,7 @@ def _refuse_cycle(parents: dict[str, str]) -> None:
 
 
 def _refuse_roots(rows: list[list[str]]) -> None:
+    """Raises SpecError unless all rows end with the same label."""
     roots = list(dict.fromkeys(row[-1] for row in rows))
     if len(roots) > 1:
         raise SpecError(
@@ -239,19 +241,20 @@ def _refuse_shifting_labels(rows: list[list[str]], lines: list[int]) -> None:
         for label in set(row):
             size[label] = size.get(label, 0) + 1
     for level in range(len(rows[0])):
-        here: dict[str, int] = {}
+        under: dict[str, int] = {}
         for row in rows:
-            here[row[level]] = here.get(row[level], 0) + 1
+            under[row[level]] = under.get(row[level], 0) + 1
         for row, line in zip(rows, lines, strict=True):
             label = row[level]
-            if here[label] != size[label]:
+            if under[label] != size[label]:
                 raise SpecError(
-                    f"line {line}: {label!r} in cell {level + 1} stands for {here[label]} of the {size[label]} leaves it has elsewhere; "
+                    f"line {line}: {label!r} in cell {level + 1} stands for {under[label]} of the {size[label]} leaves it has elsewhere; "
                     "place a label at the same level in every row, or rename one"
                 )
 
 
 def _arrays(rows: list[list[str]], parents: dict[str, str]) -> Hierarchy:
+    """The hierarchy of rows that were checked. O(rows * levels)."""
     row_of = {row[0]: row for row in rows}
     order = _leaf_order(rows, parents)
     inner = dict.fromkeys(

@@ -47,7 +47,7 @@ class Stream:
         self._encryptor = cipher.encryptor()
 
     def words(self, count: int) -> UInt64Array:
-        """`count` uniform 64-bit words, (count,) uint64."""
+        """The next `count` words of the stream, (count,) uint64, each uniform on [0, 2^64)."""
         return np.frombuffer(self._encryptor.update(bytes(8 * count)), dtype="<u8").astype(np.uint64, copy=False)
 
     def below(self, bound: int, count: int) -> Int64Array:
@@ -134,9 +134,9 @@ class KeyedPermutation:
         if not explicit.any():
             return self._walk(domain, rank)
         result = np.empty(len(rank), dtype=np.int64)
-        here, there = np.flatnonzero(explicit), np.flatnonzero(~explicit)
-        result[here] = t.table[t.start[domain[here]] + rank[here]]
-        result[there] = self._walk(domain[there], rank[there])
+        in_table, in_network = np.flatnonzero(explicit), np.flatnonzero(~explicit)
+        result[in_table] = t.table[t.start[domain[in_table]] + rank[in_table]]
+        result[in_network] = self._walk(domain[in_network], rank[in_network])
         return result
 
     def _walk(self, domain: IntegerArray, rank: Int64Array) -> Int64Array:
@@ -163,6 +163,7 @@ class _Tables:
     table: Int32Array
 
     def encipher(self, domain: IntegerArray, value: Int64Array) -> Int64Array:
+        """One pass of the Feistel network, (N,) int64: a permutation of [0, side^2) for each domain, explicit ones not among them."""
         side = self.side[domain]
         start = self.start[domain]
         quotient, remainder = np.divmod(value, side)

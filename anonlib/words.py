@@ -15,8 +15,8 @@ NAMED = 3
 """How many values a sentence names."""
 Share = tuple[str | None, Fraction]
 """A sensitive value, and a share that goes with it."""
-Told = tuple[Fraction, Fraction, Fraction]
-"""Beside fakes: the smallest and the largest share of a value's listings that are real, and what they tell of a last record."""
+RealShares = tuple[Fraction, Fraction, Fraction]
+"""Beside fakes: the smallest and the largest share of a value's listings that are real, and how likely a last record's value is told."""
 
 LEAKING = {"far_apart": "how shared buckets were filled", "refine": "why partitions were not cut on"}
 """Parameters of heterogeneous generalization under which an adversary who knows this too is not held to the promise."""
@@ -35,28 +35,33 @@ def percent(share: Fraction) -> str:
     return f"{hundredths // 100}.{hundredths % 100:02d} %"
 
 
-def thresholds(column: str, strictest: Share, loosest: Share, fake_values: int = 0, told: Told | None = None) -> str:
-    """F'-privacy: the lowest and the highest threshold, and whom they concern; `told` of fake values by counts, None where not bounded."""
-    who = (
+def thresholds(
+    column: str, strictest: Share, loosest: Share, fake_values: int = 0, real: RealShares | None = None
+) -> str:
+    """F'-privacy: the lowest and the highest threshold, and whom they concern. column : the sensitive column.
+
+    fake_values : s, values listed in each bucket that belong to nobody; real : what counts tell of them, None where that is not bounded
+    """
+    adversary = (
         "Someone who knows a person's quasi-identifiers, that the person is in the table, and how the release was made"
     )
     (first, low), (last, high) = strictest, loosest
     if low == high:
-        said = f"{who} can believe no value of {column} of that person with a probability above {text(low)} ({percent(low)})."
+        sentence = f"{adversary} can believe no value of {column} of that person with a probability above {text(low)} ({percent(low)})."
     else:
-        said = (
-            f"{who} can believe a value of {column} of that person with a probability of at most its threshold: from {text(low)} "
+        sentence = (
+            f"{adversary} can believe a value of {column} of that person with a probability of at most its threshold: from {text(low)} "
             f"({percent(low)}) for {first!r} to {text(high)} ({percent(high)}) for {last!r}."
         )
-    if fake_values and told is None:
-        said += (
+    if fake_values and real is None:
+        sentence += (
             f" Each bucket also lists {fake_values} value(s) that belong to nobody, among those that no association learnt from the "
             "release rules out. Someone who knows how the release was made can tell which they are, and nothing is promised to someone "
             "who knows other records of the bucket."
         )
-    elif fake_values and told is not None:
-        least, most, guess = told
-        said += (
+    elif fake_values and real is not None:
+        least, most, guess = real
+        sentence += (
             f" Each bucket also lists {fake_values} value(s) that belong to nobody, each value about as often as it is common: of the "
             f"buckets that list a value, between about {percent(least)} and {percent(most)} hold it, whichever value it is. To someone who "
             f"knows q of the |g| records of a bucket and none of other buckets, (|g|-q)/(|g|-q+{fake_values}) of the remaining values are "
@@ -64,26 +69,24 @@ def thresholds(column: str, strictest: Share, loosest: Share, fake_values: int =
             "bucket it may be surer than that where values are rare or buckets few. Nothing more is promised to someone who knows records "
             "of other buckets too."
         )
-    return said
+    return sentence
 
 
 def beliefs(column: str, rho1: Fraction | None, rho2: Fraction, protected: int, unprotected: Sequence[Share]) -> str:
     """(rho1, rho2)-privacy: the bound, how many values it covers, and those it does not cover with their shares, the largest first."""
-    who = (
+    adversary = (
         "Someone who knows a person's quasi-identifiers, that the person is in the table, how common each value is, and how the release "
         "was made"
     )
-    which = f"none of the {protected} protected values" if unprotected else "no value"
-    said = (
-        f"{who} can believe {which} of {column} of that person with a probability above {text(rho2)} ({percent(rho2)})."
-    )
+    believed = f"none of the {protected} protected values" if unprotected else "no value"
+    sentence = f"{adversary} can believe {believed} of {column} of that person with a probability above {text(rho2)} ({percent(rho2)})."
     if unprotected:
         assert rho1 is not None
-        said += (
+        sentence += (
             f" Not protected {'is' if len(unprotected) == 1 else 'are'} {named(unprotected)}, as each makes up more than {text(rho1)} "
             "of the records."
         )
-    return said
+    return sentence
 
 
 def beliefs_in_columns(combined: str, columns: Sequence[tuple[str, Fraction]]) -> str:
@@ -96,8 +99,8 @@ def beliefs_in_columns(combined: str, columns: Sequence[tuple[str, Fraction]]) -
 
 def named(values: Sequence[Share]) -> str:
     """The first of the values with their shares, and how many more there are."""
-    said = ", ".join(f"{value!r} ({percent(share)})" for value, share in values[:NAMED])
-    return said + (f" and {len(values) - NAMED:,} more" if len(values) > NAMED else "")
+    listing = ", ".join(f"{value!r} ({percent(share)})" for value, share in values[:NAMED])
+    return listing + (f" and {len(values) - NAMED:,} more" if len(values) > NAMED else "")
 
 
 def matches(
@@ -112,23 +115,23 @@ def matches(
     leaking, remainder : parameters that were asked for by name, of `LEAKING` and `REMAINDERS`, and the adversary they give up on
     """
     if l is not None:
-        said = (
+        sentence = (
             f"Every published record may be that of any of {l} persons, each with probability {text(Fraction(1, l))}, and "
             f"these have {l} different values of {column}."
         )
     else:
-        said = (
+        sentence = (
             "Every published record may be that of any of the persons it matches, all with the same probability; among them no value of "
             f"{column} has more than {text(1 + (beta or Fraction(0)))} times its share of the whole table."
         )
     for name in leaking:
-        said += f" This does not hold against an adversary who knows {LEAKING[name]} ({name})."
+        sentence += f" This does not hold against an adversary who knows {LEAKING[name]} ({name})."
     if remainder is not None:
-        said += (
+        sentence += (
             " This does not hold against an adversary who knows who matches whom and how often each value occurs, which tells the values "
             f"that were {REMAINDERS[remainder]} (remainder)."
         )
-    return f"{said} Nothing is promised against someone who knows other persons' values of {column}."
+    return f"{sentence} Nothing is promised against someone who knows other persons' values of {column}."
 
 
 def rings(column: str, l: int) -> str:  # noqa: E741  (the field's name)
@@ -148,39 +151,41 @@ HOW_CLASSES_CAME = {
 
 def closeness(column: str, distance: str, t: Fraction, k: int = 1, known: str | None = None) -> str:
     """t-closeness, with k-anonymity where k > 1. known : what an adversary must not know, where classes leak by minimality."""
-    said = (
+    sentence = (
         f"Among the records that share their published quasi-identifiers, the values of {column} are spread as in the whole table up to "
         f"an earth mover's distance of {text(t)} (distance between values: {DISTANCES[distance]}; 1 is the farthest)."
     )
     if k > 1:
-        said += f" At least {k} records share them."
+        sentence += f" At least {k} records share them."
     if known is not None:
-        said += f" Against an adversary who knows {known} nothing is promised of what he infers about a person."
-    return said
+        sentence += f" Against an adversary who knows {known} nothing is promised of what he infers about a person."
+    return sentence
 
 
 def classes(column: str, asked: Mapping[str, Fraction], distance: str = "") -> str:
     """What is promised of equivalence classes: `asked` by the names that `anonlib.release.generalized` lists."""
-    said = []
+    sentences = []
     if asked.get("k", Fraction(1)) > 1:
-        said.append(f"Every record shares its published quasi-identifiers with at least {text(asked['k'] - 1)} others.")
+        sentences.append(
+            f"Every record shares its published quasi-identifiers with at least {text(asked['k'] - 1)} others."
+        )
     if "distinct_l" in asked:
-        said.append(
+        sentences.append(
             f"Among the records that share them, {column} has at least {text(asked['distinct_l'])} different values; how often each occurs "
             "is not bounded."
         )
     if "frequency_l" in asked:
-        said.append(
+        sentences.append(
             f"No value of {column} belongs to more than 1/{text(asked['frequency_l'])} of the records that share them."
         )
     if "beta" in asked:
-        said.append(
+        sentences.append(
             f"No value's share among them is more than {text(1 + asked['beta'])} times its share of the whole table."
         )
     if "enhanced_beta" in asked:
-        said.append(
+        sentences.append(
             f"No value's share among them is more than 1 + min({text(asked['enhanced_beta'])}, -ln p) times its share p of the whole table."
         )
     if "t" in asked:
-        said.append(closeness(column, distance, asked["t"]))
-    return " ".join(said) or "Nothing is promised."
+        sentences.append(closeness(column, distance, asked["t"]))
+    return " ".join(sentences) or "Nothing is promised."

@@ -19,7 +19,7 @@ from anonlib.kernels.ranked.fake_deal import FakeDeal
 from anonlib.kernels.ranked.fake_values import FakeValues
 from anonlib.kernels.ranked.round_robin import Deal, RoundRobin, composition
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.privacy.f_privacy import FPrivacy, told_by_counts
+from anonlib.privacy.f_privacy import FPrivacy, real_shares
 from anonlib.solvers.buckets import choose
 from anonlib.solvers.buckets.fake_values import plan
 
@@ -129,7 +129,7 @@ def measure(name: str, arguments: argparse.Namespace) -> None:
     started = time.perf_counter()
     where = kernel(code, rank)
     each = (time.perf_counter() - started) / known.n
-    low, high, last = (float(x) for x in told_by_counts(known, found.fakes, arguments.fakes))
+    low, high, last = (float(x) for x in real_shares(known, found.fakes, arguments.fakes))
     print(
         f"  by frequency   {told(where, [set(g.codes) for g in found.listed for _ in range(g.start, g.stop)])}; stated at most {last:.3f}, "
         f"listings real {low:.4f} to {high:.4f}; plan {seconds:.2f} s, {1e6 * each:.2f} us a record"

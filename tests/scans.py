@@ -16,11 +16,11 @@ def once(scan: Callable[..., Any]) -> Callable[..., Any]:
     kept: dict[tuple[Any, ...], Any] = {}
     tables: list[Any] = []  # a DataFrame that is gone would leave its id to another
 
-    def scanned(*arguments: Any) -> Any:
+    def scanned(*arguments: Any, **named: Any) -> Any:
         frames = [a for a in arguments if hasattr(a, "localCheckpoint")]
-        key = tuple(id(a) if hasattr(a, "localCheckpoint") else repr(a) for a in arguments)
+        key = tuple(id(a) if hasattr(a, "localCheckpoint") else repr(a) for a in (*arguments, *sorted(named.items())))
         if key not in kept:
-            kept[key] = scan(*arguments)
+            kept[key] = scan(*arguments, **named)
             tables.extend(frames)
         return kept[key]
 

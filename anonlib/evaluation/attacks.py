@@ -16,7 +16,9 @@ from anonlib.arrays import BoolArray, Float64Array, IntegerArray, UInt64Array
 
 @dataclass(frozen=True)
 class Attack:
-    """accuracy  : how often the adversary's guess of a person's sensitive value is right, over the persons attacked
+    """What an adversary gains by one attack on a release.
+
+    accuracy  : how often his guess of a person's sensitive value is right, over the persons attacked
     prior     : how often it was right without the release
     guarantee : what no belief may exceed by the release's promise (the largest over the values), or None where nothing is promised
     detail    : further figures by name
@@ -39,8 +41,8 @@ class Attack:
     def to_dict(self) -> dict[str, Any]:
         """Its figures by name; what is not known, or not promised, has no entry."""
         named = {"guarantee": self.guarantee, "persons": self.persons, "above": self.above, "largest": self.largest}
-        told = {name: figure for name, figure in named.items() if figure is not None}
-        return {"accuracy": self.accuracy, "prior": self.prior, **told, **self.detail, "words": self.words}
+        figures = {name: figure for name, figure in named.items() if figure is not None}
+        return {"accuracy": self.accuracy, "prior": self.prior, **figures, **self.detail, "words": self.words}
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Corruption:
 
     @property
     def length(self) -> int:
+        """How long the kernel's vector is: two numbers for each q."""
         return 2 * len(self.known)
 
     def __call__(self, batch: Mapping[str, IntegerArray]) -> Float64Array:
@@ -95,13 +98,13 @@ class Corruption:
         (`anonlib.evaluation.attacks_last_record`).
         """
         half = len(self.known)
-        found = []
+        attacks = []
         for k, q in enumerate(self.known):
             promised = threshold if q == 0 else None
             if self.fake_values:
                 promised = max(1 / (size - min(q, size - 1) + self.fake_values) for size in sizes)
             name = "bucket" if q == 0 else f"corruption, {q} known"
-            found.append(
+            attacks.append(
                 Attack(
                     name,
                     float(sums[k] / sums[half + k]),
@@ -112,10 +115,11 @@ class Corruption:
                     words=_corruption_words(q, self.fake_values),
                 )
             )
-        return found
+        return attacks
 
 
 def _corruption_words(q: int, fakes: int) -> str:
+    """What is promised when q records are known, in words."""
     if fakes:
         return (
             f"on average over the values left, 1/(|g| - q + s) at most, s = {fakes} fakes; computed as if frequency told no fake from a "
@@ -127,7 +131,11 @@ def _corruption_words(q: int, fakes: int) -> str:
 def corruption(
     bucket: IntegerArray, count: IntegerArray, fake_values: int, q: int, prior: float, threshold: float, seed: int = 0
 ) -> Attack:
-    """The corruption attack on a table in memory: `bucket` and `count` of the rows of `st`, both (rows,)."""
+    """The corruption attack on a table in memory, as `Corruption` plays it.
+
+    bucket, count : (rows,) of the rows of `st`; q : how many records of each bucket are known
+    prior         : the most frequent value's share; threshold : the largest f'_i
+    """
     order = np.argsort(bucket, kind="stable")
     ids, held = np.unique(bucket, return_counts=True)
     kernel = Corruption((q,), fake_values, seed)
@@ -209,15 +217,15 @@ def negative_association(
     ids, at = np.unique(bucket, return_inverse=True)
     counts = np.zeros((len(ids), m), dtype=np.int64)
     np.add.at(counts, (np.searchsorted(ids, listed.bucket), listed.code), listed.count)
-    here = counts[at]
+    listed_counts = counts[at]
     denied = np.zeros((len(bucket), m), dtype=bool)
     for column, rule in zip(np.asarray(known).T, rules, strict=True):
         denied |= rule[column][:, :m]
-    left = np.where(denied, 0, here)
-    left[left.sum(axis=1) == 0] = here[left.sum(axis=1) == 0]
+    left = np.where(denied, 0, listed_counts)
+    left[left.sum(axis=1) == 0] = listed_counts[left.sum(axis=1) == 0]
     right = _guess(left, truth)
     prior = float(np.bincount(truth).max() / len(truth))
-    before = float(_guess(here, truth).mean())
+    before = float(_guess(listed_counts, truth).mean())
     struck = denied[np.arange(len(truth)), truth]
     return Attack(
         "negative association",

@@ -33,10 +33,12 @@ class Persons:
     def drawn(
         codes: Sequence[npt.NDArray[Any]], sensitive: Int64Array, alike: Int64Array, order: Float64Array, wanted: int
     ) -> Persons:
-        """The `wanted` first of (wanted + 1 or fewer) kinds of persons, ascending in `order` = -ln(u) / alike, u uniform.
+        """A sample of persons: the first `wanted` of (wanted + 1 or fewer) kinds of persons, ascending in `order` = -ln(u) / alike.
 
-        alike : how many persons are of each kind. A kind is among the first with the chance 1 - exp(-alike * order[wanted]); with no
-        more than `wanted` kinds in the table, all are, and stand for themselves.
+        codes : per quasi-identifier (k,); sensitive, alike, order : (k,); alike : how many persons are of each kind; u : uniform on (0, 1)
+
+        A kind is among the first with the chance 1 - exp(-alike * order[wanted]); with no more than `wanted` kinds in the table, all are,
+        and stand for themselves.
         """
         n = np.asarray(alike, dtype=np.float64)
         if len(n) <= wanted:
@@ -45,11 +47,11 @@ class Persons:
         return Persons(tuple(np.asarray(c)[:wanted] for c in codes), sensitive[:wanted], weight)
 
 
-def fits(found: Attribute, codes: npt.NDArray[Any]) -> BoolArray:
+def fits(attribute: Attribute, codes: npt.NDArray[Any]) -> BoolArray:
     """(n, P): whether each of n intervals or sets holds each of P codes."""
-    if isinstance(found, Sets):
-        return np.asarray(found.members()[:, codes])
-    return np.asarray((found.low[:, None] <= codes[None, :]) & (codes[None, :] <= found.high[:, None]))
+    if isinstance(attribute, Sets):
+        return np.asarray(attribute.members()[:, codes])
+    return np.asarray((attribute.low[:, None] <= codes[None, :]) & (codes[None, :] <= attribute.high[:, None]))
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Around:
 
     @property
     def length(self) -> int:
-        """P m."""
+        """P m, how long the kernel's vector is."""
         return len(self.persons.sensitive) * self.m
 
     def __call__(self, batches: Iterable[Any]) -> Float64Array:

@@ -17,21 +17,21 @@ FINE = 10**12
 
 @dataclass(frozen=True)
 class Bounds:
-    """of : by value, the largest belief allowed, or None; words : the same for a reader."""
+    """What a promise allows to be believed. of : by value, the largest belief allowed, exact, or None; words : the same for a reader."""
 
     of: tuple[Fraction | None, ...]
     words: str
 
     @property
     def largest(self) -> Fraction | None:
-        """Over the values that something is promised about; None when there is none."""
+        """The largest belief allowed in any value that something is promised about; None when there is none."""
         return max((bound for bound in self.of if bound is not None), default=None)
 
 
 def thresholds(part: GuaranteePart) -> Bounds:
-    """Of a bucketized release: every value's own threshold. A threshold of 1 promises nothing."""
-    found = [None if v.threshold is None else exact(v.threshold) for v in part.values]
-    kept = tuple(bound if bound is not None and bound < 1 else None for bound in found)
+    """The bounds of a bucketized release: every value's own threshold. A threshold of 1 promises nothing."""
+    bounds = [None if v.threshold is None else exact(v.threshold) for v in part.values]
+    kept = tuple(bound if bound is not None and bound < 1 else None for bound in bounds)
     if not any(kept):
         return Bounds(kept, "none promised: every threshold is 1")
     several = len(set(kept)) > 1
@@ -45,30 +45,30 @@ def thresholds(part: GuaranteePart) -> Bounds:
 
 
 def of_classes(part: GuaranteePart) -> Bounds:
-    """Of a generalized release: for each value the least of what l, beta and t allow."""
+    """The bounds of a generalized release: for each value the least of what l, beta and t allow; None where they allow certainty."""
     n = sum(v.count for v in part.values)
     asked = {name: exact(number) for name, number in part.asked.items()}
     shares = [Fraction(v.count, n) for v in part.values]
     allowed: list[list[Fraction]] = [[] for _ in shares]
-    said = []
+    sentences = []
     for name in ("l", "frequency_l"):
         if name in asked:
-            said.append(f"l = {text(asked[name])}: no value above 1/{text(asked[name])}")
+            sentences.append(f"l = {text(asked[name])}: no value above 1/{text(asked[name])}")
             for one in allowed:
                 one.append(1 / asked[name])
     if "beta" in asked:
-        said.append(f"beta = {text(asked['beta'])}: no value above (1 + beta) times its share of the table")
+        sentences.append(f"beta = {text(asked['beta'])}: no value above (1 + beta) times its share of the table")
         for one, p in zip(allowed, shares, strict=True):
             one.append((1 + asked["beta"]) * p)
     if "enhanced_beta" in asked:
-        said.append(
+        sentences.append(
             f"beta = {text(asked['enhanced_beta'])}: no value above (1 + min(beta, -ln p)) p, p its share of the table"
         )
         for one, p in zip(allowed, shares, strict=True):
             log = Fraction(math.ceil(-math.log(p) * FINE) + 1, FINE)
             one.append((1 + min(asked["enhanced_beta"], log)) * p)
     if "t" in asked and part.distance == "flat":
-        said.append(f"t = {text(asked['t'])}: no value more than t above its share of the table")
+        sentences.append(f"t = {text(asked['t'])}: no value more than t above its share of the table")
         for one, p in zip(allowed, shares, strict=True):
             one.append(p + asked["t"])
     elif "t" in asked:
@@ -77,7 +77,7 @@ def of_classes(part: GuaranteePart) -> Bounds:
         if steps is not None and steps < 1 and m > 1:
             for one, p in zip(allowed, shares, strict=True):
                 one.append(p + steps)
-            said.append(f"t = {text(asked['t'])}: no value more than (m - 1) t above its share of the table")
+            sentences.append(f"t = {text(asked['t'])}: no value more than (m - 1) t above its share of the table")
     kept = tuple(min(one) if one and min(one) < 1 else None for one in allowed)
     if not any(b is not None for b in kept):
         why = (
@@ -90,4 +90,4 @@ def of_classes(part: GuaranteePart) -> Bounds:
             )
         )
         return Bounds(kept, f"none promised: {why}")
-    return Bounds(kept, "; ".join(said))
+    return Bounds(kept, "; ".join(sentences))

@@ -27,8 +27,8 @@ def corrupted(subtables: Sequence[SubTable], known: Fraction | None, prior: floa
     for table in subtables:
         n = int(table.count.sum())
         out = n - 1 if known is None else int(known * n)
-        taken = rng.multivariate_hypergeometric(table.count, out, method="marginals")
-        left = SubTable(table.gamma, table.code, table.count - taken)
+        known_counts = rng.multivariate_hypergeometric(table.count, out, method="marginals")
+        left = SubTable(table.gamma, table.code, table.count - known_counts)
         right += 1.0 if known is None else left.expected()
         persons += n - out
     name = "corruption, all but one known" if known is None else f"corruption, {float(known):.0%} known"

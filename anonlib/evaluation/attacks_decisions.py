@@ -33,16 +33,16 @@ def decisions(method: str, parameters: Mapping[str, Any]) -> tuple[str, ...]:
         # releases made before the parameter existed were all cut so
         return (CUTS,) if leak or "allow_minimality_leak" not in parameters else ()
     if method == "heterogeneous":
-        found = [MERGED]
+        leaks = [MERGED]
         if leak and parameters.get("refine"):
-            found.append(CUTS)
+            leaks.append(CUTS)
         if leak and parameters.get("far_apart"):
-            found.append("buckets are filled with records that lie far apart")
-        return tuple(found)
+            leaks.append("buckets are filled with records that lie far apart")
+        return tuple(leaks)
     return ()
 
 
 def minimality_words(method: str, parameters: Mapping[str, Any]) -> str:
-    """The decisions as one sentence for a reader."""
-    found = decisions(method, parameters)
-    return f"looked at both: {'; '.join(found)}" if found else NONE
+    """The decisions that looked at quasi-identifiers and sensitive values together, as one sentence for a reader."""
+    leaks = decisions(method, parameters)
+    return f"looked at both: {'; '.join(leaks)}" if leaks else NONE

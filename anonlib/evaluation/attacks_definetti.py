@@ -36,20 +36,24 @@ class Tables:
 
     @staticmethod
     def learn(known: Int64Array, values: Int64Array, sizes: tuple[int, ...], overall: Float64Array) -> Tables:
-        """From records as (n, A) codes with (n,) sensitive codes, and Laplace's correction; overall : (m,) shares, which are public."""
+        """The tables of records, with Laplace's correction.
+
+        known   : (n, A) codes; values : (n,) sensitive codes; sizes : how many values each quasi-identifier has
+        overall : (m,) shares of the values, which are public
+        """
         m = len(overall)
         held = np.bincount(values, minlength=m).astype(np.float64)
-        given = []
+        logs = []
         for a, size in enumerate(sizes):
             counts = np.bincount(known[:, a] * m + values, minlength=size * m).reshape(size, m)
-            given.append(np.log((counts + 1) / (held + size)))
-        return Tables(np.log(np.maximum(overall, 1e-300)), tuple(given))
+            logs.append(np.log((counts + 1) / (held + size)))
+        return Tables(np.log(np.maximum(overall, 1e-300)), tuple(logs))
 
     def score(self, known: Int64Array, values: Int64Array) -> Float64Array:
         """(n,) log p(v) p(x | v); 0 for phantoms, whose codes are negative."""
         total = self.value[values].copy()
-        for a, given in enumerate(self.given):
-            total += given[known[:, a], values]
+        for a, logs in enumerate(self.given):
+            total += logs[known[:, a], values]
         return np.where(known[:, 0] < 0, 0.0, total)
 
 
@@ -123,10 +127,12 @@ def _pairs(ids: Int64Array, start: Int64Array, rng: np.random.Generator) -> tupl
 
 
 def definetti(held: Int32Array, truth: Int64Array, without: float, prior: float, allowed: float | None) -> Attack:
-    """held : as `DeFinetti` gives it; truth : (n,); without : the accuracy of who takes the buckets one by one.
+    """The attack's figures from the counts of its sweeps.
 
-    allowed : what the promise allows to be believed of one person, for comparison; it is no bound here. detail: how many persons are
-    believed at 0.9 or more to have a value, and how often that is right.
+    held    : as `DeFinetti` gives it; truth : (n,); without : the accuracy of who takes the buckets one by one
+    allowed : what the promise allows to be believed of one person, for comparison; it is no bound here
+
+    detail: how many persons are believed at `SURE` or more to have a value, and how often that is right.
     """
     swept = max(1, int(held[0].sum())) if len(held) else 1
     guess, belief = held.argmax(axis=1), held.max(axis=1) / swept

@@ -58,31 +58,34 @@ class Refined:
         codes = column(block, "codes").flatten().to_numpy()
         counts = column(block, "counts").flatten().to_numpy().astype(np.float64)
         attributes = self.reader.attributes(block)
-        for cells, found, given, part in zip(self.cube.cells, attributes, self.given, parts, strict=True):
-            shares = cells.shares(found).astype(np.float64)
+        for cells, attribute, conditional, part in zip(self.cube.cells, attributes, self.given, parts, strict=True):
+            shares = cells.shares(attribute).astype(np.float64)
             for code in np.unique(codes[codes < self.cube.m]):
                 at = codes == code
-                here = shares[row[at]]
-                spread = here * given[:, code]
+                entry_shares = shares[row[at]]
+                spread = entry_shares * conditional[:, code]
                 held = spread.sum(axis=1, keepdims=True)
-                spread = np.where(held > 0, spread / np.where(held > 0, held, 1.0), here)
+                spread = np.where(held > 0, spread / np.where(held > 0, held, 1.0), entry_shares)
                 part[:, code] += counts[at] @ spread
 
 
-def given(tables: Sequence[Float64Array]) -> tuple[Float64Array, ...]:
-    """p(x | v) with Laplace's correction, per quasi-identifier, from (cells, m) counts."""
+def conditional_shares(tables: Sequence[Float64Array]) -> tuple[Float64Array, ...]:
+    """p(x | v) with Laplace's correction, per quasi-identifier (cells, m), from tables of (cells, m) counts."""
     return tuple((t + 1) / (t.sum(axis=0) + len(t)) for t in tables)
 
 
 def beliefs(
     around: Float64Array, cells: Sequence[Cells], tables: Sequence[Float64Array], persons: Persons
 ) -> Float64Array:
-    """(P, m): what is believed of each person. around : (P, m) rows with each value whose boxes hold the person."""
+    """(P, m) float64: what is believed of each person, a row summing to 1 (0 for a person in no box).
+
+    around : (P, m) rows with each value whose boxes hold the person; cells, tables : per quasi-identifier its cells and (cells, m) counts
+    """
     score = np.zeros_like(around)
     for cell, table, codes in zip(cells, tables, persons.codes, strict=True):
-        here = cell.index(codes)
+        cell_of = cell.index(codes)
         overall = (table.sum(axis=1) + 1) / (table.sum() + len(table))
-        score += np.log((table[here] + 1) / (table.sum(axis=0) + len(table))) - np.log(overall[here])[:, None]
+        score += np.log((table[cell_of] + 1) / (table.sum(axis=0) + len(table))) - np.log(overall[cell_of])[:, None]
     score = np.where(around > 0, score, -np.inf)
     top = np.where(np.isfinite(score), score, -np.inf).max(axis=1, keepdims=True, initial=-700)
     weight = around * np.exp(np.clip(score - top, -700, 0))
@@ -92,7 +95,10 @@ def beliefs(
 def definetti_boxes(
     believed: Float64Array, around: Float64Array, persons: Persons, prior: float, allowed: float | None
 ) -> Attack:
-    """believed : (P, m), as `beliefs` gives it; persons in no box are left out. Averages are over persons, by their weights."""
+    """The attack's figures. Averages are over persons, by their weights; persons in no box are left out.
+
+    believed : (P, m), as `beliefs` gives it; around : as there; allowed : what the promise allows of one person, for comparison
+    """
     held = around.sum(axis=1) > 0
     truth, weight = persons.sensitive[held], persons.weight[held]
     n = max(1e-300, float(weight.sum()))

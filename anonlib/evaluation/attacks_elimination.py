@@ -21,11 +21,13 @@ from anonlib.evaluation.attacks import Attack
 
 
 def elimination(around: Int64Array, truth: Int64Array, weight: Float64Array, matches: int, prior: float) -> Attack:
-    """around : (P, m) how many rows with each value have a box that holds each person; truth : (P,); weight : (P,) persons that each
-    stands for; matches : l, of which the bound is 1/l.
+    """Elimination under l-diversity by matching, on persons in exactly l boxes.
 
-    Attacked are the persons in exactly l boxes. What is left of a person's values is equally likely; `certain` persons are left one. A
-    person with nothing left (an original that is not the release's) is passed over.
+    around  : (P, m) how many rows with each value have a box that holds each person
+    truth   : (P,) codes; weight : (P,) how many persons each stands for; matches : l, of which the bound is 1/l
+
+    What is left of a person's values is equally likely; `certain` persons are left one. A person with nothing left (an original that is
+    not the release's) is passed over.
     """
     once = around == 1
     left = once.sum(axis=1)

@@ -24,7 +24,10 @@ is certain; then the sensitive values, one place each."""
 
 @dataclass(frozen=True)
 class Groups:
-    """G groups. lengths : (G,) distinct values of each; code, count : of all groups one after another; persons : (G,)."""
+    """G groups of persons who cannot be told apart, with the values listed for each.
+
+    lengths : (G,) distinct values of each; code, count : of all groups one after another; persons : (G,) how many persons each has
+    """
 
     lengths: Int64Array
     code: Int64Array
@@ -33,7 +36,7 @@ class Groups:
 
     @staticmethod
     def of_matrix(counts: npt.NDArray[Any], persons: Float64Array) -> Groups:
-        """From a (G, m) table of counts; groups without any value are left out."""
+        """The groups with rows of a (G, m) table of counts; those without any value are left out. persons : (G,)."""
         held = np.asarray(counts).sum(axis=1) > 0
         row, code = np.nonzero(counts[held])
         lengths = np.bincount(row, minlength=int(held.sum()))
@@ -54,7 +57,7 @@ class Tally:
 
     @property
     def length(self) -> int:
-        """Places."""
+        """How many places a tally has: `VALUES`, and one for each sensitive value."""
         return VALUES + len(self.shares)
 
     def __call__(self, batches: Iterable[Any]) -> dict[str, Any]:
@@ -71,7 +74,7 @@ class Tally:
         return {"at": at, "total": total[at], "most": most[at]}
 
     def tally(self, groups: Groups) -> tuple[Float64Array, Float64Array]:
-        """((places,) sums, (places,) maxima); O(listed values)."""
+        """(sums, maxima) over the groups, both (length,) float64, by place. O(listed values)."""
         total, most = np.zeros(self.length), np.zeros(self.length)
         if not len(groups.lengths):
             return total, most
@@ -98,16 +101,16 @@ class Tally:
 
     def _capacity(self, size: Int64Array) -> Int64Array:
         """(G, m): the largest count that keeps each bound in a group of each size, exactly: floor(bound * size)."""
-        sizes, which = np.unique(size, return_inverse=True)
+        sizes, number = np.unique(size, return_inverse=True)
         floors = [
             [int(s) if b is None else min(int(s), b.numerator * int(s) // b.denominator) for b in self.bounds]
             for s in sizes
         ]
-        return np.asarray(np.array(floors, dtype=np.int64)[which.reshape(-1)])
+        return np.asarray(np.array(floors, dtype=np.int64)[number.reshape(-1)])
 
 
 def added(places: Sequence[Mapping[str, Any]], length: int) -> tuple[Float64Array, Float64Array]:
-    """The (sums, maxima) from rows of `at`, `total`, `most`, at most one for each place."""
+    """(sums, maxima), both (length,) float64, from rows of `at`, `total` and `most`, at most one for each place."""
     total, most = np.zeros(length), np.zeros(length)
     for row in places:
         total[row["at"]], most[row["at"]] = row["total"], row["most"]

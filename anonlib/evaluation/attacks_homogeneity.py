@@ -15,9 +15,11 @@ from anonlib.evaluation.attacks_groups import ABOVE, CERTAIN, LIKELIEST, PERSONS
 def homogeneity(
     total: Float64Array, most: Float64Array, prior: float, bounds: Sequence[Fraction | None], words: str
 ) -> Attack:
-    """From the sums and maxima of `attacks_groups.Tally`.
+    """The attack's figures from the sums and maxima of `attacks_groups.Tally`.
 
-    bounds : by value, or None; words : what they are. detail: `certain`, persons with whom only one value is listed.
+    bounds : by value, the largest belief allowed, or None; words : what they are
+
+    detail: `certain`, persons with whom only one value is listed.
     """
     persons = max(1.0, total[PERSONS])
     promised = np.array([bound is not None for bound in bounds])

@@ -49,7 +49,10 @@ class Gain:
 
 
 def gain(belief: Float64Array, insiders: Sequence[int], matches: int, samples: int | None = None) -> Gain:
-    """belief : (n,) the largest in any one value, of every person; samples : how many labellings it is a share of, None where exact.
+    """What insiders learn of the others in their pool.
+
+    belief  : (n,) the largest in any one value, of every person; insiders : their numbers; matches : l
+    samples : how many labellings a belief is a share of, None where exact
 
     With k >= l insiders nothing can be above 1/(l - k), and `above` is 0.
     """
@@ -148,9 +151,9 @@ def proven(matches: IntegerArray, bucket: IntegerArray, allowed: BoolArray, insi
         may[matches[lone, held[lone, :, of].argmax(axis=1)]] &= np.eye(mu, dtype=bool)[of]
         held = may[matches]
         settled = held.sum(axis=2) == 1
-        taken = (held & settled[:, :, None]).any(axis=1)  # (records, buckets)
+        settled_buckets = (held & settled[:, :, None]).any(axis=1)  # (records, buckets)
         strike = np.zeros_like(may)
-        np.logical_or.at(strike, matches, taken[:, None, :] & ~settled[:, :, None])
+        np.logical_or.at(strike, matches, settled_buckets[:, None, :] & ~settled[:, :, None])
         may &= ~strike
     return may
 
@@ -168,9 +171,9 @@ def all_labellings(matches: IntegerArray, allowed: BoolArray) -> Iterator[tuple[
         if person == n:
             yield tuple(label)
             return
-        taken = {label[other] for other in near[person] if other < person}
+        near_buckets = {label[other] for other in near[person] if other < person}
         for bucket in range(mu):
-            if allowed[person, bucket] and bucket not in taken:
+            if allowed[person, bucket] and bucket not in near_buckets:
                 label[person] = bucket
                 yield from go(person + 1)
 
@@ -247,7 +250,9 @@ def worst_first(sampled: IntegerArray, truth: IntegerArray, target: int, most: i
     chosen: list[int] = []
     kept = np.arange(len(sampled))
     while len(chosen) < most:
-        share, own = _told(sampled[kept], truth, target, {b: label[kept] for b, label in names.items()}, mu)
+        share, own = _beliefs_with_one_more(
+            sampled[kept], truth, target, {b: label[kept] for b, label in names.items()}, mu
+        )
         share[[target, *chosen]] = -1
         share[own.sum(axis=0) < FEWEST] = -1
         best = int(share.argmax())
@@ -259,7 +264,7 @@ def worst_first(sampled: IntegerArray, truth: IntegerArray, target: int, most: i
     return chosen
 
 
-def _told(
+def _beliefs_with_one_more(
     sampled: IntegerArray, truth: IntegerArray, target: int, names: dict[int, IntegerArray], mu: int | None
 ) -> tuple[Float64Array, BoolArray]:
     """(n,) the belief in the target's own bucket if each person is the next insider, and (S, n) the labellings that this leaves.

@@ -22,20 +22,20 @@ def joined(original: DataFrame, names: Sequence[str], published: DataFrame, mani
     """How often picking one of the rows with a person's quasi-identifiers picks the person's own: exact, over all persons."""
     rows = aggregate(select(published, by_looks(names)), ["looks"], {"rows": "count(1)"})
     persons = aggregate(select(original, by_looks(names)), ["looks"], {"n": "count(1)"})
-    told = one_row(
+    sums = one_row(
         aggregate(
             persons.join(rows, "looks"),
             [],
             {"persons": "sum(n)", "right": "sum(n / rows)", "alone": "sum(IF(rows = 1, n, 0))"},
         )
     )
-    n = int(told["persons"] or 0)
+    n = int(sums["persons"] or 0)
     return Attack(
         "re-identification",
-        float(told["right"] or 0) / max(1, n),
+        float(sums["right"] or 0) / max(1, n),
         1 / max(1, manifest.rows.published),
         None,
-        {"singled out": int(told["alone"] or 0) / max(1, n)},
+        {"singled out": int(sums["alone"] or 0) / max(1, n)},
         persons=n,
         words=SAID,
     )

@@ -23,8 +23,10 @@ WORDS = "none promised by this number of fakes alone: 1/(1 + s) = {:.4f} is what
 
 
 def last_record(listed: Listed, records: npt.NDArray[Any], fakes: int, prior: float, seed: int = 0) -> Attack:
-    """listed : buckets of distinct values, `fakes` of each belonging to nobody; records : (m,) how many records of these buckets have each
-    value, by the counts that are told (of a sample of buckets, in proportion).
+    """Guessing the last record's value of buckets whose other records are all known.
+
+    listed  : buckets of distinct values, `fakes` of each belonging to nobody
+    records : (m,) how many records of these buckets have each value, by the counts that are told (of a sample of buckets, in proportion)
 
     Buckets whose list cannot hold `fakes` fakes by these counts are left out. detail: `if nothing told`, 1/(1 + s). Time and memory
     O(buckets x values of a bucket) a round; rounds until the s draws of every bucket are different values, at most `ROUNDS`.

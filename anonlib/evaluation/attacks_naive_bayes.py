@@ -35,7 +35,7 @@ NAMES = (
 
 @dataclass(frozen=True)
 class NaiveBayes:
-    """What was learnt: logarithms, ready to be added up. prior : (m,); given : per attribute (cells, m)."""
+    """What was learnt: logarithms, ready to be added up. prior : (m,) of p(v); given : per attribute (cells, m) of p(x | v)."""
 
     cells: tuple[Cells, ...]
     prior: Float64Array
@@ -45,7 +45,9 @@ class NaiveBayes:
     def learn(
         cells: Sequence[Cells], tables: Sequence[Float64Array], laplace: bool, of_value: Float64Array | None = None
     ) -> NaiveBayes:
-        """tables : per attribute (cells, m), how many records with each sensitive value lie in each cell
+        """The classifier that tables of counts make, with Laplace's correction or without.
+
+        tables   : per attribute (cells, m), how many records with each sensitive value lie in each cell
         of_value : (m,) records with each value; the sum of a table's cells when not given (boxes may count in several cells)
         """
         of_value = tables[0].sum(axis=0) if of_value is None else of_value
@@ -53,15 +55,15 @@ class NaiveBayes:
         with np.errstate(divide="ignore", invalid="ignore"):
             prior = np.log(of_value / of_value.sum())
             # what boxes of single precision leave of a cell that no box touches is nothing
-            given = [np.where(t > 1e-9, t, 0.0) for t in tables]
-            logs = [np.log((t + extra) / (np.maximum(of_value, 1e-300) + extra * len(t))) for t in given]
+            counts = [np.where(t > 1e-9, t, 0.0) for t in tables]
+            logs = [np.log((t + extra) / (np.maximum(of_value, 1e-300) + extra * len(t))) for t in counts]
         return NaiveBayes(tuple(cells), prior, tuple(logs))
 
     def guesses(self, codes: Sequence[npt.NDArray[Any]]) -> Int64Array:
         """(n,) the guessed sensitive code of records with these codes. Where nothing is possible, the most frequent value."""
         score = np.broadcast_to(self.prior, (len(codes[0]), len(self.prior))).copy()
-        for cells, given, column_ in zip(self.cells, self.given, codes, strict=True):
-            score += given[cells.index(column_)]
+        for cells, logs, column_ in zip(self.cells, self.given, codes, strict=True):
+            score += logs[cells.index(column_)]
         lost = ~np.isfinite(score).any(axis=1)
         score[lost] = self.prior
         return np.asarray(score.argmax(axis=1), dtype=np.int64)
@@ -73,12 +75,12 @@ class CountedOnce(Cells):
 
     @staticmethod
     def like(cells: Cells) -> CountedOnce:
-        """The same cells."""
+        """The same cells, counted once."""
         return CountedOnce(cells.low, cells.high)
 
-    def shares(self, found: Attribute) -> Float32Array:
+    def shares(self, attribute: Attribute) -> Float32Array:
         """(n, number): 1 for each cell that a box reaches into, else 0."""
-        return np.asarray(super().shares(found) > 0, dtype=np.float32)
+        return np.asarray(super().shares(attribute) > 0, dtype=np.float32)
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ class Guesses:
 
     @property
     def length(self) -> int:
-        """Classifiers, and one."""
+        """How long the kernel's vector is: a place for each classifier, and one for the records."""
         return len(self.learnt) + 1
 
     def __call__(self, batches: Iterable[Any]) -> Float64Array:

@@ -20,7 +20,7 @@ from anonlib.evaluation.attacks_decisions import minimality_words
 from anonlib.evaluation.attacks_groups import Tally, added
 from anonlib.evaluation.attacks_homogeneity import homogeneity
 from anonlib.evaluation.attacks_join import by_looks, joined
-from anonlib.evaluation.attacks_registry import BUCKETIZED, told
+from anonlib.evaluation.attacks_registry import BUCKETIZED, figures_by_attack
 from anonlib.evaluation.attacks_sample import Sample
 from anonlib.evaluation.attacks_skewness import skewness
 from anonlib.queries.boxes import column
@@ -42,21 +42,21 @@ MAX_TASKS = 2_000
 def attacks(
     tables: Mapping[str, DataFrame], manifest: Manifest, original: DataFrame, seed: int = 0
 ) -> dict[str, dict[str, Any]]:
-    """{attack: its figures, or words}, as `attacks_registry.told` has them."""
+    """{attack: its figures, or words}, as `attacks_registry.figures_by_attack` has them."""
     part = manifest.guarantee
     fakes = int(manifest.method.parameters.get("fake_values", 0))
     tasks = max(2, min(MAX_TASKS, manifest.rows.published // ROWS_PER_TASK))
     lists = listed(tables[ST], part).repartition(tasks)
     names = [c.name for c in manifest.tables[QIT].columns if c.role == "quasi_identifier"]
-    found = [
+    played = [
         joined(original, names, tables[QIT], manifest),
         *of_groups(lists, part, thresholds(part), fakes),
         *corruption_attacks(lists, manifest, fakes, seed),
     ]
     sample = sampled(tables, lists, manifest, original, names, seed)
-    found += sample.attacks(part, fakes, manifest.method.parameters, thresholds(part).largest, seed)
+    played += sample.attacks(part, fakes, manifest.method.parameters, thresholds(part).largest, seed)
     words = {"minimality": minimality_words(manifest.method.name, manifest.method.parameters)}
-    return told(BUCKETIZED, found, words)
+    return figures_by_attack(BUCKETIZED, played, words)
 
 
 def listed(st: DataFrame, part: GuaranteePart) -> DataFrame:
@@ -86,26 +86,27 @@ def sampled(
     part = manifest.guarantee
     wanted = max(1, min(RECORDS, ENTRIES // len(part.values)))
     share = min(1.0, wanted / max(1, manifest.rows.published))
-    some = f"pmod(xxhash64({int(seed)}L, {{}}), 1000000) < {round(share * 1_000_000)}"
+    in_sample = f"pmod(xxhash64({int(seed)}L, {{}}), 1000000) < {round(share * 1_000_000)}"
     shown = {**by_looks(names), "bucket": quoted(BUCKET_ID), "texts": f"array({', '.join(_text(n) for n in names)})"}
-    records = select(tables[QIT].where(some.format(quoted(BUCKET_ID))), shown)
+    records = select(tables[QIT].where(in_sample.format(quoted(BUCKET_ID))), shown)
     pairs = [("" if v.value is None else f"={v.value}", i) for i, v in enumerate(part.values)]
     known = small_table(original, "key string, code int", pairs)
     value = value_text(part.sensitive, types(original)[part.sensitive])
     persons = select(original, {**by_looks(names), "key": f"coalesce(concat('=', {value}), '')"}).join(known, "key")
     held = aggregate(persons, ["looks", "code"], {"n": "count(1)"})
     alike = aggregate(held, ["looks"], {"alike": "array_sort(collect_list(struct(code, n)))"})
-    joined_ = records.join(alike, "looks").join(lists.where(some.format("bucket")), "bucket")
+    joined_ = records.join(alike, "looks").join(lists.where(in_sample.format("bucket")), "bucket")
     possible = "filter(alike, h -> array_contains(codes, h.code))"
     columns = {n: n for n in ("bucket", "texts", "codes", "counts")} | {
         "may": f"transform({possible}, h -> h.code)",
         "times": f"transform({possible}, h -> h.n)",
     }
-    found = rows(select(joined_, columns), 2 * wanted + 1_000)
-    return Sample.of(sorted(found, key=lambda r: (r["bucket"], r["texts"].__repr__())), len(part.values), seed)
+    drawn = rows(select(joined_, columns), 2 * wanted + 1_000)
+    return Sample.of(sorted(drawn, key=lambda r: (r["bucket"], r["texts"].__repr__())), len(part.values), seed)
 
 
 def _text(name: str) -> str:
+    """A column as text, in SQL."""
     return f"CAST({quoted(name)} AS STRING)"
 
 
@@ -115,8 +116,8 @@ def of_groups(groups: DataFrame, part: GuaranteePart, bounds: Bounds, fakes: int
     shares = tuple(v.count / n for v in part.values)
     tally = Tally(shares, bounds.of, fakes)
     aggregates = {"total": "sum(total)", "most": "max(most)"}
-    found = merged(groups, tally, "at int, total double, most double", ["at"], aggregates, tally.length)
-    total, most = added(found, tally.length)
+    tallies = merged(groups, tally, "at int, total double, most double", ["at"], aggregates, tally.length)
+    total, most = added(tallies, tally.length)
     names = [v.value for v in part.values]
     return [
         homogeneity(total, most, max(shares), bounds.of, bounds.words),
@@ -125,7 +126,7 @@ def of_groups(groups: DataFrame, part: GuaranteePart, bounds: Bounds, fakes: int
 
 
 def corruption_attacks(groups: DataFrame, manifest: Manifest, fakes: int, seed: int) -> list[Attack]:
-    """Of the corruption attacks on groups with `bucket`, `codes`, `counts`. One job, one pass."""
+    """The corruption attack with each number of known records (`KNOWN`), on groups with `bucket`, `codes`, `counts`. One job, one pass."""
     kernel = Corruption(KNOWN, fakes, seed)
     sums = partial_sums(groups, GroupLists(kernel), kernel.length)
     counts = [v.count for v in manifest.guarantee.values]
@@ -139,7 +140,7 @@ class GroupLists:
     kernel: Corruption
 
     def __call__(self, batches: Iterable[Any]) -> Any:
-        """The kernel's vector, summed over the batches."""
+        """The kernel's vector, summed over all batches."""
         total = np.zeros(self.kernel.length)
         for batch in batches:
             counts = column(batch, "counts")

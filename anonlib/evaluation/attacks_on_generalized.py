@@ -15,7 +15,7 @@ from anonlib.evaluation.attacks import Attack, Listed
 from anonlib.evaluation.attacks_around import Around, Persons
 from anonlib.evaluation.attacks_bounds import Bounds, of_classes
 from anonlib.evaluation.attacks_definetti import DeFinetti, definetti
-from anonlib.evaluation.attacks_definetti_boxes import ROUNDS, Refined, definetti_boxes, given
+from anonlib.evaluation.attacks_definetti_boxes import ROUNDS, Refined, conditional_shares, definetti_boxes
 from anonlib.evaluation.attacks_definetti_boxes import beliefs as posterior_by_boxes
 from anonlib.evaluation.attacks_elimination import elimination, shown_most
 from anonlib.evaluation.attacks_groups import Groups, Tally
@@ -49,8 +49,8 @@ def drawn(prepared: Prepared, seed: int) -> Persons:
     kinds = aggregate(prepared.points, names, {"alike": "count(1)"})
     hashed = f"(shiftrightunsigned(xxhash64({int(seed)}L, {', '.join(names)}), 11) + 0.5D) / 9007199254740992D"
     ordered = with_columns(kinds, {"place": f"-ln({hashed}) / alike"}).orderBy("place", *names).limit(wanted + 1)
-    found = rows(ordered, wanted + 1)
-    columns = {name: np.array([row[name] for row in found]) for name in (*names, "alike", "place")}
+    sample = rows(ordered, wanted + 1)
+    columns = {name: np.array([row[name] for row in sample]) for name in (*names, "alike", "place")}
     return Persons.drawn(
         [columns[name] for name in names[:-1]],
         columns["s0"].astype(np.int64),
@@ -69,11 +69,11 @@ def around(prepared: Prepared, persons: Persons) -> Float64Array:
 def beliefs(prepared: Prepared, persons: Persons, counts: Float64Array, seed: int) -> list[Attack]:
     """Re-identification, homogeneity, skewness and, of classes, corruption. counts : as `around` gives them."""
     manifest, part = prepared.manifest, prepared.manifest.guarantee
-    found = [_reidentification(prepared, persons, counts)]
+    played = [_reidentification(prepared, persons, counts)]
     if generalized.has_classes(manifest):
         ordered = _in_order(part, prepared)  # bounds go by value as counts do: the manifest's order is another one
         return [
-            *found,
+            *played,
             *of_groups(prepared.boxes, ordered, of_classes(ordered)),
             *corruption_attacks(_grouped(prepared), manifest, 0, seed),
         ]
@@ -83,7 +83,7 @@ def beliefs(prepared: Prepared, persons: Persons, counts: Float64Array, seed: in
     bounds = Bounds((None,) * len(shares), BY_BOXES)
     total, most = Tally(shares, bounds.of).tally(Groups.of_matrix(counts, persons.weight))
     return [
-        *found,
+        *played,
         homogeneity(total, most, max(shares), bounds.of, bounds.words),
         skewness(total, most, prepared.values, shares, max(shares), bounds.of, bounds.words),
     ]
@@ -119,14 +119,17 @@ def naive_bayes(prepared: Prepared, cube: Cube, prior: float, allowed: float | N
 def definetti_on_boxes(
     prepared: Prepared, cube: Cube, persons: Persons, counts: Float64Array, prior: float, allowed: float | None
 ) -> Attack:
-    """`ROUNDS` jobs over the boxes, and one over the quasi-identifiers of the original."""
+    """The deFinetti attack on boxes: `ROUNDS` jobs over the boxes, and one over the quasi-identifiers of the original.
+
+    cube : of level 1; persons, counts : the sample, and what `around` gives for it
+    """
     looks = cube.parts(partial_sums(prepared.points, PointCells(cube), cube.length))
     known = tuple(np.repeat(t.sum(axis=1, keepdims=True), cube.m, axis=1) for t in looks)  # of everybody, no values
     tables: list[Float64Array] = []
     for _ in range(ROUNDS):
         kernel = Refined(prepared.reader, cube, known)
         tables = cube.parts(partial_sums(prepared.boxes, kernel, cube.length))
-        known = given(tables)
+        known = conditional_shares(tables)
     believed = posterior_by_boxes(counts, cube.cells, tables, persons)
     return definetti_boxes(believed, counts, persons, prior, allowed)
 
@@ -134,7 +137,10 @@ def definetti_on_boxes(
 def definetti_in_classes(
     members: tuple[Any, Any, Any], frequency: Float64Array, prior: float, allowed: float | None, seed: int
 ) -> Attack:
-    """On sampled classes whose members are plain, as if on buckets: (class, points, sensitive code) of each member."""
+    """The deFinetti attack on sampled classes whose members are plain, as if on buckets.
+
+    members : (class, points, sensitive code) of each member, as `generalized.class_members` gives them; frequency : (m,) records by value
+    """
     ec, points, value = members
     known = np.stack([coarse_numbers(axis) for axis in points.T], axis=1)
     ids, code, count = _counted(ec, value)
@@ -147,11 +153,13 @@ def definetti_in_classes(
 
 
 def _counted(ec: Any, value: Any) -> tuple[Any, Any, Any]:
+    """(class, sensitive code, records) of each pair that occurs."""
     pairs, count = np.unique(np.stack([ec, value], axis=1), axis=0, return_counts=True)
     return pairs[:, 0], pairs[:, 1], count
 
 
 def _reidentification(prepared: Prepared, persons: Persons, counts: Float64Array) -> Attack:
+    """How often a row that fits a person's quasi-identifiers is the person's own; counts : as `around` gives them."""
     manifest = prepared.manifest
     asked = manifest.guarantee.asked
     bound, words = None, "none promised: the release bounds values, not rows"
@@ -171,4 +179,5 @@ def _in_order(part: GuaranteePart, prepared: Prepared) -> GuaranteePart:
 
 
 def _grouped(prepared: Prepared) -> DataFrame:
+    """(bucket, codes, counts) of the classes, as the attacks on buckets read them."""
     return select(prepared.boxes, {"bucket": EC_ID, "codes": "codes", "counts": "counts"})

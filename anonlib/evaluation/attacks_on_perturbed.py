@@ -17,7 +17,7 @@ from anonlib.evaluation.attacks_corruption import corrupted
 from anonlib.evaluation.attacks_decisions import minimality_words
 from anonlib.evaluation.attacks_join import by_looks, joined
 from anonlib.evaluation.attacks_posterior import SubTable, posterior
-from anonlib.evaluation.attacks_registry import PERTURBED, told
+from anonlib.evaluation.attacks_registry import PERTURBED, figures_by_attack
 from anonlib.exact import exact, text
 from anonlib.release.manifest import Manifest, ValuePart
 from anonlib.release.perturbed import (
@@ -38,7 +38,7 @@ MAX_ENTRIES = 2_000_000
 def attacks(
     tables: Mapping[str, DataFrame], manifest: Manifest, original: DataFrame, seed: int = 0
 ) -> dict[str, dict[str, Any]]:
-    """{attack: its figures, or words}, as `attacks_registry.told` has them."""
+    """{attack: its figures, or words}, as `attacks_registry.figures_by_attack` has them."""
     microdata, sensitive = tables[MICRODATA], sensitive_columns(manifest)
     looks = [c.name for c in manifest.tables[MICRODATA].columns if c.role == "quasi_identifier"]
     part = manifest.guarantee
@@ -47,18 +47,18 @@ def attacks(
     counts = [v.count for v in part.values]
     prior, rho2 = max(counts) / sum(counts), exact(part.asked["rho2"])
     shown = select(microdata, {**by_looks(looks), SUBTABLE: SUBTABLE, "value": text_of(_kinds(microdata, sensitive))})
-    found, numbers, seen = subtables(tables, shown, sensitive, codes)
-    right = _right(shown, original, looks, sensitive, found, numbers, part.values)
+    sub_tables, numbers, published = subtables(tables, shown, sensitive, codes)
+    right = _right(shown, original, looks, sensitive, sub_tables, numbers, part.values)
     words = f"a protected value is believed with at most rho2 = {text(rho2)}, whatever is published"
     if not all(protected):
         words += f"; {protected.count(False)} value(s) above rho1 are published without a bound"
     played = [
         joined(original, looks, microdata, manifest),
-        posterior(found, seen, right, prior, rho2, protected, words),
-        *(corrupted(found, known, prior, seed) for known in (Fraction(1, 2), Fraction(9, 10), None)),
+        posterior(sub_tables, published, right, prior, rho2, protected, words),
+        *(corrupted(sub_tables, known, prior, seed) for known in (Fraction(1, 2), Fraction(9, 10), None)),
     ]
-    said = {"minimality": minimality_words(manifest.method.name, manifest.method.parameters)}
-    return told(PERTURBED, played, said)
+    words_by_attack = {"minimality": minimality_words(manifest.method.name, manifest.method.parameters)}
+    return figures_by_attack(PERTURBED, played, words_by_attack)
 
 
 def subtables(
@@ -81,22 +81,22 @@ def subtables(
             "key": f"coalesce(concat('=', {text_of(kinds)}), '')",
         },
     )
-    seen = select(
+    shown_values = select(
         aggregate(shown, [SUBTABLE, "value"], {"rows": "count(1)"}),
         {"s": SUBTABLE, "key": "coalesce(concat('=', value), '')", "rows": "rows"},
     )
-    told = rows(entries.join(seen, ["s", "key"], "left"), MAX_ENTRIES)
+    entry_rows = rows(entries.join(shown_values, ["s", "key"], "left"), MAX_ENTRIES)
     by_number: dict[int, list[dict[str, object]]] = {}
-    for row in sorted(told, key=lambda r: (r["s"], r["key"])):
+    for row in sorted(entry_rows, key=lambda r: (r["s"], r["key"])):
         by_number.setdefault(int(row["s"]), []).append(row)
-    found, published = [], []
+    sub_tables, published = [], []
     for lines in by_number.values():
         names = [None if not line["key"] else str(line["key"])[1:] for line in lines]
         code = np.array([codes[name] for name in names], dtype=np.int64)
         count = np.array([line["n"] for line in lines], dtype=np.int64)
-        found.append(SubTable(exact(str(lines[0]["gamma"])), code, count))
+        sub_tables.append(SubTable(exact(str(lines[0]["gamma"])), code, count))
         published.append(np.array([line["rows"] or 0 for line in lines], dtype=np.int64))
-    return found, list(by_number), published
+    return sub_tables, list(by_number), published
 
 
 def _right(
@@ -104,7 +104,7 @@ def _right(
     original: DataFrame,
     looks: Sequence[str],
     sensitive: Sequence[str],
-    found: Sequence[SubTable],
+    sub_tables: Sequence[SubTable],
     numbers: Sequence[int],
     values: Sequence[ValuePart],
 ) -> float:
@@ -116,7 +116,7 @@ def _right(
     named = [v.value for v in values]
     pairs = [
         (number, _key(named[code]), _key(named[guess]))
-        for number, table in zip(numbers, found, strict=True)
+        for number, table in zip(numbers, sub_tables, strict=True)
         for code, guess in zip(table.code, table.guesses(), strict=True)
     ]
     known = small_table(shown, "subtable int, key string, guess string", pairs)
@@ -132,8 +132,10 @@ def _right(
 
 
 def _key(value: str | None) -> str:
+    """A value as a key of a join: a missing one is "", a text begins with "="."""
     return "" if value is None else f"={value}"
 
 
 def _kinds(frame: DataFrame, sensitive: Sequence[str]) -> dict[str, str]:
+    """{sensitive column: its Spark type}."""
     return {name: types(frame)[name] for name in sensitive}

@@ -59,8 +59,10 @@ def posterior(
     protected: Sequence[bool],
     words: str,
 ) -> Attack:
-    """shown : per sub-table (m,) how many rows publish each value, in the order of `code`
-    right : how many of all guesses were right, measured on the original
+    """The attack's figures.
+
+    shown     : per sub-table (m,) how many rows publish each value, in the order of `code`
+    right     : how many of all guesses were right, measured on the original
     protected : by code of the whole domain, whether the promise is about it
 
     detail: `expected`, the accuracy to expect over the keys.

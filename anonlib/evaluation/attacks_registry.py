@@ -146,19 +146,22 @@ REGISTRY: tuple[Entry, ...] = (
 )
 
 
-def told(kind: str, found: Sequence[Attack], words: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+def figures_by_attack(kind: str, attacks: Sequence[Attack], words: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """{attack: its figures} in the order of the registry, and for those not played {"words": why}.
 
-    words : {attack: what is said of this release} of attacks that have no figures, or that could not be played on it
+    kind    : of release, one of `LAYOUTS`; attacks : those that were played
+    words   : {attack: what is said of this release} of attacks that have no figures, or that could not be played on it
+
+    Raises AssertionError for an attack that the registry does not have.
     """
     answer: dict[str, dict[str, Any]] = {}
     for entry in REGISTRY:
-        played = {one.name: one.to_dict() for one in found if entry.covers(one.name)}
+        played = {one.name: one.to_dict() for one in attacks if entry.covers(one.name)}
         if played:
             answer |= played
         else:
             answer[entry.name] = {"words": words.get(entry.name) or entry.elsewhere[kind]}
-    lost = [one.name for one in found if one.name not in answer]
+    lost = [one.name for one in attacks if one.name not in answer]
     if lost:
         raise AssertionError(f"attacks without an entry in the registry: {lost}")
     return answer

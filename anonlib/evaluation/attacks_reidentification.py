@@ -14,7 +14,9 @@ from anonlib.evaluation.attacks import Attack
 
 
 def reidentification(fits: Int64Array, weight: Float64Array, rows: int, bound: Fraction | None, words: str) -> Attack:
-    """fits : (P,) how many published rows each person's quasi-identifiers fit, none (0) for a person who is not published
+    """Picking one of the published rows that a person's quasi-identifiers fit.
+
+    fits   : (P,) how many published rows each person's quasi-identifiers fit, none (0) for a person who is not published
     weight : (P,) how many persons each stands for; rows : published
     bound  : the largest allowed chance, e.g. 1/k, or None
 

@@ -23,7 +23,11 @@ STRETCHES = 100
 
 @dataclass(frozen=True)
 class Sample:
-    """bucket : (n,); known : (n, A) codes; truth : (n,) sensitive codes, known to the evaluator alone; listed : of these buckets."""
+    """Records of sampled buckets, in memory.
+
+    bucket : (n,) of each record; known : (n, A) codes of its quasi-identifiers
+    truth  : (n,) sensitive codes, known to the evaluator alone; listed : the values of these buckets
+    """
 
     bucket: Int64Array
     known: Int64Array
@@ -32,8 +36,11 @@ class Sample:
 
     @staticmethod
     def of(rows: Sequence[Mapping[str, Any]], m: int, seed: int) -> Sample:
-        """rows : a record each, with `bucket`, `texts` of its quasi-identifiers, `codes` and `counts` its bucket lists, and `may` and
-        `times`: the values it may have, by the original, and how many persons like it have each."""
+        """The sample in rows, a record each; m : how many sensitive values there are.
+
+        rows : each with `bucket`, `texts` of its quasi-identifiers, `codes` and `counts` its bucket lists, and `may` and `times`: the
+               values it may have, by the original, and how many persons like it have each
+        """
         rng = np.random.default_rng(seed)
         bucket = np.array([row["bucket"] for row in rows], dtype=np.int64)
         texts = [row["texts"] for row in rows]
@@ -57,7 +64,7 @@ class Sample:
     def attacks(
         self, part: GuaranteePart, fakes: int, parameters: Mapping[str, Any], allowed: Fraction | None, seed: int
     ) -> list[Attack]:
-        """Both, and with fake values the last record of each bucket; none where nothing was sampled.
+        """Negative association, deFinetti and, with fake values, the last record of each bucket; none where nothing was sampled.
 
         allowed : the largest belief that the promise allows of one person
         """
@@ -82,11 +89,11 @@ class Sample:
             words=f"{words} (a sample of {len(self.truth):,})",
         )
         without = float(struck.detail["without rules"])
-        found = [struck, definetti(held, self.truth, without, prior, None if allowed is None else float(allowed))]
+        played = [struck, definetti(held, self.truth, without, prior, None if allowed is None else float(allowed))]
         if fakes:
-            here = counts * (len(self.bucket) / counts.sum())
-            found.append(last_record(self.listed, here, fakes, prior, seed))
-        return found
+            sampled_counts = counts * (len(self.bucket) / counts.sum())
+            played.append(last_record(self.listed, sampled_counts, fakes, prior, seed))
+        return played
 
 
 def coarse(texts: Sequence[str | None]) -> Int64Array:
@@ -112,7 +119,7 @@ def coarse_numbers(of: npt.NDArray[Any]) -> Int64Array:
 
 
 def _drawn(may: Sequence[int], times: Sequence[int], rng: np.random.Generator) -> int:
-    """One of the values, in proportion."""
+    """One of the values that a record may have, in proportion to the persons like it who have it."""
     if not may:
         raise AnonlibError(
             "the original table has nobody who looks like a record of the release and has one of its bucket's values; is it the table "

@@ -25,7 +25,7 @@ def skewness(
     bounds: Sequence[Fraction | None],
     words: str,
 ) -> Attack:
-    """From the sums and maxima of `attacks_groups.Tally`; names, shares, bounds : by value.
+    """The attack's figures from the sums and maxima of `attacks_groups.Tally`; names, shares, bounds : by value.
 
     detail: the largest `lift` (belief over share) with its value, and the largest `gain` (belief less share) with its.
     """

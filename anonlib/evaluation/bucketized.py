@@ -71,8 +71,8 @@ def evaluate(
 def msbs(qit: DataFrame) -> float:
     """Sum over buckets of (|g| - 1)^2, over |T| - 1, from the published table. One shuffle of one row per bucket and task."""
     sizes = aggregate(qit, [BUCKET_ID], {"size": "CAST(count(1) AS DECIMAL(38, 0))"})
-    found = one_row(aggregate(sizes, [], {"loss": "sum((size - 1) * (size - 1))", "n": "sum(size)"}))
-    return float(found["loss"] or 0) / max(1, int(found["n"] or 0) - 1)
+    totals = one_row(aggregate(sizes, [], {"loss": "sum((size - 1) * (size - 1))", "n": "sum(size)"}))
+    return float(totals["loss"] or 0) / max(1, int(totals["n"] or 0) - 1)
 
 
 def true_counts(original: DataFrame, workload: Workload, records: int) -> Float64Array:

@@ -28,7 +28,7 @@ class RelativeErrors:
 
     @staticmethod
     def of(actual: Float64Array, estimated: Float64Array) -> RelativeErrors:
-        """From (Q,) true counts and (Q,) estimates."""
+        """The errors of estimates. actual, estimated : (Q,) true counts and estimates of the same queries."""
         kept = actual > 0
         errors = np.abs(actual[kept] - estimated[kept]) / actual[kept]
         average, median = (float(f(errors)) if len(errors) else float("nan") for f in (np.mean, np.median))
@@ -75,5 +75,5 @@ class Evaluation:
             "relative_error": asdict(self.errors),
             "grouped_by": self.grouped_by,
             "relative_error_by_group": {str(group): asdict(e) for group, e in self.by_group.items()},
-            "attacks": {name: dict(found) for name, found in self.attacks.items()},
+            "attacks": {name: dict(figures) for name, figures in self.attacks.items()},
         }

@@ -26,7 +26,7 @@ from anonlib.evaluation import attacks_on_generalized as on_boxes
 from anonlib.evaluation.attacks_decisions import minimality_words
 from anonlib.evaluation.attacks_minimality import minimality
 from anonlib.evaluation.attacks_registry import CLASSES as CLASSES_OF
-from anonlib.evaluation.attacks_registry import MATCHED, told
+from anonlib.evaluation.attacks_registry import MATCHED, figures_by_attack
 from anonlib.evaluation.evaluation import Evaluation, RelativeErrors
 from anonlib.evaluation.range_workload import RangeWorkload, range_workload
 from anonlib.exact import exact
@@ -108,6 +108,10 @@ class Prepared:
 
     @staticmethod
     def of(microdata: DataFrame, manifest: Manifest, original: DataFrame) -> Prepared:
+        """The release's boxes and the original's codes, over the manifest's domains; nothing is computed yet.
+
+        Raises SpecError for a column of the release that the original lacks.
+        """
         part = manifest.guarantee
         wanted = [*(p.name for p in manifest.quasi_identifiers), part.sensitive]
         absent = [name for name in wanted if name not in original.columns]
@@ -130,7 +134,7 @@ class Prepared:
 
     @property
     def reader(self) -> BoxReader:
-        """Of `boxes`."""
+        """What reads the batches of `boxes`."""
         return BoxReader(self.quasi_identifiers.domains, self.values)
 
 
@@ -178,11 +182,11 @@ def losses(prepared: Prepared) -> dict[str, float]:
     names = [column.name for column in prepared.quasi_identifiers.columns]
     kernel = _Losses(prepared.reader)
     boxes = select(prepared.microdata, generalized.boxes(prepared.microdata, prepared.manifest))
-    found = partial_sums(boxes, kernel, kernel.length)
-    n, d = max(1.0, found[-1]), len(names)
-    measures = {"gcp": float(found[:d].sum() / n / d), "ail": float(found[d : 2 * d].sum() / n / d)}
-    measures |= {f"gcp of {name}": float(found[i] / n) for i, name in enumerate(names)}
-    measures |= {f"ail of {name}": float(found[d + i] / n) for i, name in enumerate(names)}
+    sums = partial_sums(boxes, kernel, kernel.length)
+    n, d = max(1.0, sums[-1]), len(names)
+    measures = {"gcp": float(sums[:d].sum() / n / d), "ail": float(sums[d : 2 * d].sum() / n / d)}
+    measures |= {f"gcp of {name}": float(sums[i] / n) for i, name in enumerate(names)}
+    measures |= {f"ail of {name}": float(sums[d + i] / n) for i, name in enumerate(names)}
     if generalized.has_classes(prepared.manifest):
         sizes = aggregate(prepared.microdata, [EC_ID], {"size": "CAST(count(1) AS DECIMAL(38, 0))"})
         row = one_row(aggregate(sizes, [], {"n": "count(1)", "squares": "sum(size * size)"}))
@@ -198,6 +202,7 @@ class _Losses:
 
     @property
     def length(self) -> int:
+        """How long the kernel's vector is."""
         return 2 * len(self.reader.domains) + 1
 
     def __call__(self, batches: Iterable[Any]) -> Float64Array:
@@ -206,21 +211,21 @@ class _Losses:
         for batch in batches:
             total[-1] += batch.num_rows
             for i, domain in enumerate(self.reader.domains):
-                found = self.reader.attribute(batch, i)
-                if isinstance(found, Intervals):
+                attribute = self.reader.attribute(batch, i)
+                if isinstance(attribute, Intervals):
                     assert isinstance(domain, NumericDomain)
-                    penalty = loss = domain.penalty(found.low, found.high)
+                    penalty = loss = domain.penalty(attribute.low, attribute.high)
                 else:
                     assert isinstance(domain, CategoricalDomain)
-                    penalty = domain.penalty(found.counts)
-                    loss = domain.information_loss(found.counts, *found.ends())
+                    penalty = domain.penalty(attribute.counts)
+                    loss = domain.information_loss(attribute.counts, *attribute.ends())
                 total[i] += penalty.sum()
                 total[d + i] += loss.sum()
         return total
 
 
 def cube_of(prepared: Prepared, level: int) -> Cube:
-    """The group-bys over `level` attributes and the sensitive one."""
+    """The data cube of the release: the group-bys over `level` quasi-identifiers and the sensitive attribute."""
     cells = [Cells.of(c.domain, None if c.low is None else (c.low, c.high)) for c in prepared.quasi_identifiers.columns]
     return Cube(tuple(cells), level, len(prepared.values))
 
@@ -241,7 +246,7 @@ def cube_divergence(prepared: Prepared, level: int = CUBE_LEVEL) -> float:
 
 
 def attack(prepared: Prepared, seed: int = 0) -> dict[str, dict[str, Any]]:
-    """{attack: its figures, or words} on a published table, as `attacks_registry.told` has them."""
+    """{attack: its figures, or words} on a published table, as `attacks_registry.figures_by_attack` has them."""
     manifest = prepared.manifest
     of = {v.value: v.count for v in manifest.guarantee.values}
     frequency = np.array([of[value] for value in prepared.values], dtype=np.int64)
@@ -249,30 +254,30 @@ def attack(prepared: Prepared, seed: int = 0) -> dict[str, dict[str, Any]]:
     words = {"minimality": minimality_words(manifest.method.name, manifest.method.parameters)}
     persons = on_boxes.drawn(prepared, seed)
     counts = on_boxes.around(prepared, persons)
-    found = on_boxes.beliefs(prepared, persons, counts, seed)
+    played = on_boxes.beliefs(prepared, persons, counts, seed)
     classes = generalized.has_classes(manifest)
     if not classes:
         eliminated = on_boxes.eliminated(prepared, persons, counts, prior)
         if isinstance(eliminated, str):
             words["elimination"] = eliminated
         else:
-            found.append(eliminated)
+            played.append(eliminated)
     members = class_members(prepared, seed) if classes else None
     if members is not None:
-        found.append(minimality(*members, frequency, seed))
-        found.append(on_boxes.definetti_in_classes(members, frequency.astype(np.float64), prior, allowed, seed))
+        played.append(minimality(*members, frequency, seed))
+        played.append(on_boxes.definetti_in_classes(members, frequency.astype(np.float64), prior, allowed, seed))
     elif classes:
         words["outermost record"] = "not played: no class was found whose box holds its own records only"
     cube = cube_of(prepared, 1)
     if cube.length <= MAX_CELLS:
-        found += on_boxes.naive_bayes(prepared, cube, prior, allowed)
+        played += on_boxes.naive_bayes(prepared, cube, prior, allowed)
         if members is None:
-            found.append(on_boxes.definetti_on_boxes(prepared, cube, persons, counts, prior, allowed))
+            played.append(on_boxes.definetti_on_boxes(prepared, cube, persons, counts, prior, allowed))
     else:
         words |= dict.fromkeys(
             ("naive Bayes", "deFinetti"), f"not played: its tables have more than {MAX_CELLS:,} cells"
         )
-    return told(CLASSES_OF if classes else MATCHED, found, words)
+    return figures_by_attack(CLASSES_OF if classes else MATCHED, played, words)
 
 
 def confidence(part: GuaranteePart) -> float | None:
@@ -298,14 +303,14 @@ def class_members(prepared: Prepared, seed: int) -> tuple[Any, Any, Any] | None:
     """
     domains = prepared.quasi_identifiers.domains
     sampled = with_columns(prepared.boxes, {"drawn": f"xxhash64({int(seed)}L, {EC_ID})"})
-    found = rows(sampled.orderBy("drawn", EC_ID).limit(CLASSES), CLASSES)
-    boxes = tuple(sides(row, domains) for row in found)
-    asked: tuple[tuple[tuple[int, int | None], ...], ...] = tuple(((at, None),) for at in range(len(found)))
-    if not found:
+    drawn = rows(sampled.orderBy("drawn", EC_ID).limit(CLASSES), CLASSES)
+    boxes = tuple(sides(row, domains) for row in drawn)
+    asked: tuple[tuple[tuple[int, int | None], ...], ...] = tuple(((at, None),) for at in range(len(drawn)))
+    if not drawn:
         return None
-    inside = partial_sums(prepared.points, MemberCounts(boxes, asked, len(found)), len(found))
+    inside = partial_sums(prepared.points, MemberCounts(boxes, asked, len(drawn)), len(drawn))
     plain, members = [], 0
-    for at, row in enumerate(found):
+    for at, row in enumerate(drawn):
         size = sum(row["counts"])
         if inside[at] == size and 1 < size <= MEMBERS - members:
             plain.append(at)
@@ -315,15 +320,15 @@ def class_members(prepared: Prepared, seed: int) -> tuple[Any, Any, Any] | None:
     names = [f"q{i}" for i in range(len(domains))]
     schema = ", ".join(["box bigint", "s0 bigint", *(f"{name} double" for name in names)])
     kernel = Members(tuple(boxes[at] for at in plain))
-    told = merged(prepared.points, kernel, schema, ["box", "s0", *names], {"n": "count(1)"}, MEMBERS)
-    times = np.array([row["n"] for row in told])
+    member_rows = merged(prepared.points, kernel, schema, ["box", "s0", *names], {"n": "count(1)"}, MEMBERS)
+    times = np.array([row["n"] for row in member_rows])
     axes = []
     for name, column in zip(names, prepared.quasi_identifiers.columns, strict=True):
-        codes = np.array([row[name] for row in told], dtype=np.float64)
+        codes = np.array([row[name] for row in member_rows], dtype=np.float64)
         domain = column.domain
         span = domain.width if isinstance(domain, NumericDomain) else max(1, domain.size - 1)
         axes.append((codes - codes.min()) / span)
-    ec, value = (np.array([row[name] for row in told]) for name in ("box", "s0"))
+    ec, value = (np.array([row[name] for row in member_rows]) for name in ("box", "s0"))
     return np.repeat(ec, times), np.repeat(np.stack(axes, axis=1), times, axis=0), np.repeat(value, times)
 
 

@@ -47,9 +47,9 @@ def evaluate(
         )
     n = manifest.rows.published
     texts = points.as_texts(original, attributes, sensitive, called)
-    found = domains(texts, [*attributes, called])
-    conditions = max(1, math.ceil(queries / max(1, len(found[called]))))
-    workload = points.point_workload(found, called, conditions, selectivity, seed)
+    values_of = domains(texts, [*attributes, called])
+    conditions = max(1, math.ceil(queries / max(1, len(values_of[called]))))
+    workload = points.point_workload(values_of, called, conditions, selectivity, seed)
     actual = points.selective(points.true_counts(texts, workload, n), n, selectivity)
     estimated, _ = points.perturbed_estimates(tables, workload, sensitive, n)
     d = np.array([query.dimensions(called) for query in workload.queries])

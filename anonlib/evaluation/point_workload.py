@@ -77,6 +77,7 @@ def as_texts(frame: DataFrame, attributes: Sequence[str], sensitive: Sequence[st
 
 
 def _texts(frame: DataFrame, attributes: Sequence[str], sensitive: Sequence[str], called: str) -> dict[str, str]:
+    """The columns of `as_texts`, in SQL."""
     value = text_of({name: types(frame)[name] for name in sensitive})
     return {a: f"CAST({quoted(a)} AS STRING)" for a in attributes} | {called: value}
 
@@ -119,7 +120,7 @@ def bucketized_estimates(tables: Mapping[str, DataFrame], workload: Workload, re
 
 
 def errors(actual: Float64Array, estimated: Float64Array, records: int, selectivity: float) -> RelativeErrors:
-    """Of the queries that at least a share `selectivity` of the records meets; the others are dropped."""
+    """The relative errors of the queries that at least a share `selectivity` of the records meets; the others are dropped."""
     return RelativeErrors.of(selective(actual, records, selectivity), estimated)
 
 
@@ -130,9 +131,9 @@ def selective(actual: Float64Array, records: int, selectivity: float) -> Float64
 
 def _conditions(workload: Workload) -> Masks:
     """One mask per condition: every m-th query, without the sensitive attribute."""
-    each = workload.queries[:: len(workload.domains[workload.sensitive])]
+    first_queries = workload.queries[:: len(workload.domains[workload.sensitive])]
     visible = {a: d for a, d in workload.domains.items() if a != workload.sensitive}
-    return Masks.of(visible, [{a: c for a, c in q.accepted.items() if a != workload.sensitive} for q in each])
+    return Masks.of(visible, [{a: c for a, c in q.accepted.items() if a != workload.sensitive} for q in first_queries])
 
 
 def _domains(
@@ -146,18 +147,18 @@ def _domains(
     pair = select(apart, {SUBTABLE: SUBTABLE, "pair": f"struct({text_of(own)} AS v, `anonlib count` AS c)"})
     held = aggregate(pair, [SUBTABLE], {"pairs": "collect_list(pair)"})
     line = select(operators, {SUBTABLE: SUBTABLE, "size": SIZE, "m": DOMAIN_SIZE, "gamma": GAMMA_EXACT})
-    found = sorted(rows(line.join(held, SUBTABLE), MAX_SUBTABLES), key=lambda r: r[SUBTABLE])
+    operator_rows = sorted(rows(line.join(held, SUBTABLE), MAX_SUBTABLES), key=lambda r: r[SUBTABLE])
     code = {value: i for i, value in enumerate(values)}
     true: dict[tuple[int, int], int] = {}
-    for i, row in enumerate(found):
-        for told in row["pairs"]:
-            key = (i, code.get(told["v"], len(values)))
-            true[key] = true.get(key, 0) + int(told["c"])
+    for i, row in enumerate(operator_rows):
+        for value_count in row["pairs"]:
+            key = (i, code.get(value_count["v"], len(values)))
+            true[key] = true.get(key, 0) + int(value_count["c"])
     subtable, value = np.array(list(true), dtype=np.int64).reshape(-1, 2).T
-    gammas = np.array([float(exact(r["gamma"])) for r in found])
+    gammas = np.array([float(exact(r["gamma"])) for r in operator_rows])
     return Domains(
-        Operators(np.array([r["m"] for r in found], dtype=np.int64), gammas),
-        np.array([r["size"] for r in found], dtype=np.int64),
+        Operators(np.array([r["m"] for r in operator_rows], dtype=np.int64), gammas),
+        np.array([r["size"] for r in operator_rows], dtype=np.int64),
         subtable,
         value,
         np.array(list(true.values()), dtype=np.int64),

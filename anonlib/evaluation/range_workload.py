@@ -57,7 +57,7 @@ class RangeWorkload:
         )
 
     def to_json(self) -> str:
-        """One JSON object."""
+        """The workload as one JSON object: how it was drawn, and its queries in codes."""
         return json.dumps(
             {
                 "kind": self.kind,
@@ -72,7 +72,7 @@ class RangeWorkload:
         )
 
     def batch(self) -> RangeQueries:
-        """All queries in the form the kernels take."""
+        """All queries as arrays by quasi-identifier, the form that kernels take."""
         asked, low, high = [], [], []
         for attribute in self.attributes:
             numbers = [q for q, query in enumerate(self.queries) if attribute in query.within]
@@ -119,6 +119,7 @@ def range_workload(
 
 
 def _interval(column: QuasiIdentifier, share: Fraction, wanted: int, draw: np.random.Generator) -> tuple[Any, Any]:
+    """A random interval of codes on a quasi-identifier, whose length is the share^(1 / (wanted + 1)) of its domain."""
     if isinstance(column.domain, CategoricalDomain):
         return _whole(0, column.domain.size - 1, share, wanted, draw)
     low, high = column.low, column.high
@@ -132,6 +133,7 @@ def _interval(column: QuasiIdentifier, share: Fraction, wanted: int, draw: np.ra
 
 
 def _whole(low: int, high: int, share: Fraction, wanted: int, draw: np.random.Generator) -> tuple[int, int]:
+    """The same of whole numbers from low to high, its length rounded up."""
     size = high - low + 1
     width = in_width(size, share, wanted)
     room = size - width

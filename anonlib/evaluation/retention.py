@@ -44,12 +44,12 @@ def retention_by_rho2(
     for rho2 in sorted(RhoPrivacy.of(r).rho2 for r in rho2s):
         asked = RhoPrivacy.of(rho2, rho1)
         try:
-            found, uniform = solve(counts, asked, delta), solve_whole(counts, asked, delta)
+            partitioned, uniform = solve(counts, asked, delta), solve_whole(counts, asked, delta)
         except Unsatisfiable as error:
             refused = error
             continue
-        kept, before = found.subtables.mean_retention, uniform.subtables.mean_retention
-        points.append(RetentionPoint(rho2, len(found.subtables), kept, before, found.bound, uniform.bound))
+        kept, before = partitioned.subtables.mean_retention, uniform.subtables.mean_retention
+        points.append(RetentionPoint(rho2, len(partitioned.subtables), kept, before, partitioned.bound, uniform.bound))
     if not points and refused is not None:
         raise refused
     return tuple(points)

@@ -57,7 +57,7 @@ class Workload:
         )
 
     def to_json(self) -> str:
-        """One JSON object; `from_json` reads it back."""
+        """The workload as one JSON object: how it was drawn, the domains and the queries. `from_json` reads it back."""
         return json.dumps(
             {
                 "kind": self.kind,
@@ -72,15 +72,15 @@ class Workload:
 
     @staticmethod
     def from_json(text: str) -> Workload:
-        """The workload that `to_json` wrote."""
-        found: dict[str, Any] = json.loads(text)
+        """The workload that `to_json` wrote. Raises KeyError for a JSON object that is none."""
+        fields: dict[str, Any] = json.loads(text)
         return Workload(
-            found["kind"],
-            found["seed"],
-            found["selectivity"],
-            found["sensitive"],
-            {a: tuple(values) for a, values in found["domains"].items()},
-            tuple(Query({a: tuple(codes) for a, codes in query.items()}) for query in found["queries"]),
+            fields["kind"],
+            fields["seed"],
+            fields["selectivity"],
+            fields["sensitive"],
+            {a: tuple(values) for a, values in fields["domains"].items()},
+            tuple(Query({a: tuple(codes) for a, codes in query.items()}) for query in fields["queries"]),
         )
 
 
@@ -90,7 +90,7 @@ def domains(original: DataFrame, attributes: Sequence[str]) -> dict[str, tuple[s
     Raises SpecError for an attribute with more than MAX_DOMAIN values: it would not fit the driver, and a query on b random
     ones of so many values says nothing.
     """
-    found = {}
+    values_of = {}
     for attribute in attributes:
         values = aggregate(select(original, {"v": f"CAST({quoted(attribute)} AS STRING)"}), ["v"], {"n": "count(1)"})
         distinct = rows(values.where("v IS NOT NULL").select("v").limit(MAX_DOMAIN + 1), MAX_DOMAIN + 1)
@@ -99,8 +99,8 @@ def domains(original: DataFrame, attributes: Sequence[str]) -> dict[str, tuple[s
                 f"column {attribute!r} has more than {MAX_DOMAIN:,} distinct values; a workload of IN queries needs a bounded "
                 "domain, so leave the column out of the workload's attributes"
             )
-        found[attribute] = tuple(sorted(row["v"] for row in distinct))
-    return found
+        values_of[attribute] = tuple(sorted(row["v"] for row in distinct))
+    return values_of
 
 
 def in_width(size: int, selectivity: Fraction, d: int) -> int:

@@ -16,7 +16,7 @@ from anonlib.domains import Domain, NumericDomain
 
 @dataclass(frozen=True)
 class Interval:
-    """low, high : (g,) codes, both inclusive."""
+    """One numeric attribute of the boxes of g classes: from `low` to `high`, both (g,) codes, both included."""
 
     low: Codes
     high: Codes
@@ -24,34 +24,37 @@ class Interval:
 
 @dataclass(frozen=True)
 class Sets:
-    """Class g may be values[bounds[g]:bounds[g + 1]], ascending codes (int32); bounds : (g + 1,) int64."""
+    """One categorical attribute of the boxes of g classes: class r may be values[bounds[r]:bounds[r + 1]].
+
+    values : int32 codes, ascending within a class; bounds : (g + 1,) int64
+    """
 
     values: Int32Array
     bounds: Int64Array
 
     def listed(self) -> ObjectArray:
-        """(g,) arrays, one per class, as columns of lists want them."""
-        found = np.empty(len(self.bounds) - 1, dtype=object)
-        found[:] = np.split(self.values, self.bounds[1:-1]) if len(found) else []
-        return found
+        """The sets as (g,) object, an int32 array of codes for each class: a column of lists."""
+        sets = np.empty(len(self.bounds) - 1, dtype=object)
+        sets[:] = np.split(self.values, self.bounds[1:-1]) if len(sets) else []
+        return sets
 
 
 Box = Interval | Sets
 
 
 def boxes_of_classes(columns: Sequence[Codes], domains: Sequence[Domain], classes: Int64Array) -> list[Box]:
-    """One box per attribute, each over g classes.
+    """The tight boxes of g classes: one `Interval` or `Sets` per quasi-identifier, in the order of `columns`.
 
-    columns : d code columns of n records; classes : (n,) int64, numbered 0..g-1 without a hole. O(d n log n).
+    columns : d code columns of n records; domains : theirs; classes : (n,) int64, numbered 0..g-1 without a hole. O(d n log n).
     """
     order = np.argsort(classes, kind="stable")
     sizes = np.bincount(classes)
     starts = np.cumsum(sizes) - sizes
-    found: list[Box] = []
+    boxes: list[Box] = []
     for column, domain in zip(columns, domains, strict=True):
         if isinstance(domain, NumericDomain):
             sorted_codes = column[order]
-            found.append(
+            boxes.append(
                 Interval(np.minimum.reduceat(sorted_codes, starts), np.maximum.reduceat(sorted_codes, starts))
                 if len(sizes)
                 else Interval(sorted_codes, sorted_codes)
@@ -60,5 +63,5 @@ def boxes_of_classes(columns: Sequence[Codes], domains: Sequence[Domain], classe
             pairs = np.unique(classes * domain.size + column)
             owners, values = np.divmod(pairs, domain.size)
             bounds = np.searchsorted(owners, np.arange(len(sizes) + 1)).astype(np.int64)
-            found.append(Sets(values.astype(np.int32), bounds))
-    return found
+            boxes.append(Sets(values.astype(np.int32), bounds))
+    return boxes

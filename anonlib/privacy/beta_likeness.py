@@ -29,24 +29,33 @@ class BetaLikeness:
 
     @property
     def n(self) -> int:
-        """Records of the whole table."""
+        """n, how many records the whole table has."""
         return int(self.table.sum())
 
     def copies(self, matches: npt.ArrayLike) -> Int64Array:
-        """floor((1 + beta) phi_i mu): how many of mu matches may carry value i. (..., m) int64 for mu of any shape (...)."""
+        """floor((1 + beta) phi_i mu): how many of a record's mu matches may carry value i. Exact.
+
+        matches : mu, integers of any shape (...). Returns (..., m) int64, none above its mu. O(m) for each mu.
+        """
         mu = np.asarray(matches, dtype=np.int64)[..., None]
         factor = 1 + self.beta
         largest = max(factor.numerator * int(self.table.max()) * int(mu.max(initial=1)), factor.denominator * self.n)
-        kind: Any = np.int64 if largest < _SAFE else object  # Python's integers where a product could overflow
-        found = mu.astype(kind) * self.table.astype(kind) * factor.numerator // (factor.denominator * self.n)
-        return np.asarray(np.minimum(found, mu), dtype=np.int64)
+        dtype: Any = np.int64 if largest < _SAFE else object  # Python's integers where a product could overflow
+        allowed = mu.astype(dtype) * self.table.astype(dtype) * factor.numerator // (factor.denominator * self.n)
+        return np.asarray(np.minimum(allowed, mu), dtype=np.int64)
 
     def holds(self, carried: Int64Array) -> BoolArray:
-        """(g,) bool: carried : (g, m) int64, how many of each record's matches carry each value."""
+        """Which of g records keep the bound, (g,) bool.
+
+        carried : (g, m) int64, how many of each record's matches carry each value; a row sums to the record's number of matches
+        """
         return np.asarray((carried <= self.copies(carried.sum(axis=1))).all(axis=1))
 
     def attained(self, carried: npt.ArrayLike, matches: int) -> Fraction:
-        """The beta that (m,) counts among so many matches keep: max_i psi_i / phi_i - 1."""
+        """The beta that one record's matches keep: max_i psi_i / phi_i - 1, exactly.
+
+        carried : (m,) how many of its matches carry each value; matches : how many matches it has, above 0
+        """
         pairs = zip(np.asarray(carried).tolist(), self.table.tolist(), strict=True)
         return max(Fraction(c * self.n, matches * t) for c, t in pairs) - 1
 

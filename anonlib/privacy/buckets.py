@@ -37,7 +37,7 @@ class BucketSetting:
 
     @property
     def buckets(self) -> int:
-        """Number of buckets."""
+        """How many buckets there are over all sizes: the sum of b_j."""
         return sum(self.numbers)
 
     @property
@@ -81,7 +81,7 @@ class BucketSolution:
 
     @property
     def loss(self) -> int:
-        """Loss of the setting."""
+        """The loss of the setting: the sum over buckets of (|g| - 1)^2 (generalized bucketization, Eq. 2)."""
         return self.setting.loss
 
     @property

@@ -29,47 +29,54 @@ _INT64 = 2**63
 
 
 class Requirement(Protocol):
-    """A predicate over classes."""
+    """What every equivalence class must keep, as a predicate over the counts of its sensitive values."""
 
     def holds(self, counts: Int64Array) -> BoolArray:
-        """counts : (g, m) int64, records of each value in each class. Returns (g,) bool."""
+        """Which of g classes keep it, (g,) bool. counts : (g, m) int64, records of each value of the whole table in each class."""
 
     @property
     def smallest(self) -> int:
-        """No class with fewer records can meet it: what a search need not try."""
+        """The fewest records with which a class can keep it at all, at least 1: a search need not try smaller ones."""
 
 
 @dataclass(frozen=True)
 class KAnonymity:
-    """At least k records."""
+    """k-anonymity: a class has at least k records."""
 
     k: int
 
     @property
     def smallest(self) -> int:
+        """k itself."""
         return self.k
 
     def holds(self, counts: Int64Array) -> BoolArray:
+        """Which classes have k records, as `Requirement.holds`."""
         return np.asarray(counts.sum(axis=1) >= self.k)
 
 
 @dataclass(frozen=True)
 class DistinctDiversity:
-    """At least l different sensitive values."""
+    """Distinct l-diversity: a class has at least l different sensitive values; how often each occurs is not bounded."""
 
     l: int  # noqa: E741  (the field's name)
 
     @property
     def smallest(self) -> int:
+        """l, one record of each value."""
         return self.l
 
     def holds(self, counts: Int64Array) -> BoolArray:
+        """Which classes have l different values, as `Requirement.holds`."""
         return np.asarray((counts > 0).sum(axis=1) >= self.l)
 
 
 @dataclass(frozen=True)
 class ShareCaps:
-    """No value i in more than the share caps[i] of a class. caps : (m,) Fractions; a cap above 1 binds nobody."""
+    """Bounds on shares: value i makes up at most the share caps[i] of a class.
+
+    caps : m exact fractions, one a value of the whole table; a cap above 1 bounds nothing
+    """
 
     caps: tuple[Fraction, ...]
 
@@ -80,29 +87,33 @@ class ShareCaps:
         return -(-largest.denominator // largest.numerator)
 
     def holds(self, counts: Int64Array) -> BoolArray:
+        """Which classes keep every cap, as `Requirement.holds`. Exact: Python's integers where products leave 64 bits. O(g m)."""
         size = counts.sum(axis=1)
         largest = int(size.max(initial=0))
         numerators = [min(cap, Fraction(1)).numerator for cap in self.caps]
         denominators = [min(cap, Fraction(1)).denominator for cap in self.caps]
-        wide = largest * max(*numerators, *denominators, 1) >= _INT64
-        kind: Any = object if wide else np.int64  # Python's integers where a product could overflow
-        have = counts.astype(kind) * np.array(denominators, dtype=kind)
-        may = size.astype(kind)[:, None] * np.array(numerators, dtype=kind)
-        return np.asarray((have <= may).all(axis=1), dtype=bool)
+        overflows = largest * max(*numerators, *denominators, 1) >= _INT64
+        dtype: Any = object if overflows else np.int64  # Python's integers where a product could overflow
+        held = counts.astype(dtype) * np.array(denominators, dtype=dtype)
+        allowed = size.astype(dtype)[:, None] * np.array(numerators, dtype=dtype)
+        return np.asarray((held <= allowed).all(axis=1), dtype=bool)
 
 
 def frequency_diversity(l: int, m: int) -> ShareCaps:  # noqa: E741
-    """q_i <= 1 / l for each of m values."""
+    """Frequency l-diversity, q_i <= 1 / l for each of m values: nobody is believed to have a value with more than 1 / l."""
     return ShareCaps((Fraction(1, l),) * m)
 
 
 def beta_likeness(beta: Fraction, counts: SensitiveCounts) -> ShareCaps:
-    """q_i <= (1 + beta) p_i, the basic bound."""
+    """Basic beta-likeness, q_i <= (1 + beta) p_i, p_i the share of value i in the whole table (heterogeneous generalization, section 2)."""
     return ShareCaps(tuple((1 + beta) * counts.frequency(i) for i in range(counts.m)))
 
 
 def enhanced_beta_likeness(beta: Fraction, counts: SensitiveCounts) -> ShareCaps:
-    """q_i <= f(p_i) = (1 + min(beta, -ln p_i)) p_i: for frequent values the bound grows by less than beta, and stays below 1."""
+    """Enhanced beta-likeness, q_i <= f(p_i) = (1 + min(beta, -ln p_i)) p_i (Cao and Karras, VLDB 2012, definition 3).
+
+    For frequent values the bound grows by less than beta, and it stays below 1. Logarithms are rounded down (`minus_log`).
+    """
     shares = [counts.frequency(i) for i in range(counts.m)]
     return ShareCaps(tuple((1 + min(beta, minus_log(share))) * share for share in shares))
 
@@ -117,24 +128,26 @@ def minus_log(share: Fraction) -> Fraction:
 
 @dataclass(frozen=True)
 class AllOf:
-    """Every one of `parts`."""
+    """The conjunction of several requirements; those after the first are asked only of the classes that kept the ones before."""
 
     parts: tuple[Requirement, ...]
 
     @property
     def smallest(self) -> int:
+        """The largest of the parts' own."""
         return max((part.smallest for part in self.parts), default=1)
 
     def holds(self, counts: Int64Array) -> BoolArray:
-        found = np.ones(len(counts), dtype=bool)
+        """Which classes keep every part, as `Requirement.holds`."""
+        keeps = np.ones(len(counts), dtype=bool)
         for part in self.parts:
-            rest = np.flatnonzero(found)
+            rest = np.flatnonzero(keeps)
             if not rest.size:
                 break
-            found[rest] = part.holds(counts[rest])
-        return found
+            keeps[rest] = part.holds(counts[rest])
+        return keeps
 
 
 def all_of(parts: Sequence[Requirement]) -> Requirement:
-    """One requirement out of several."""
+    """One requirement that asks what each of `parts` asks; a single part is given back as it is."""
     return parts[0] if len(parts) == 1 else AllOf(tuple(parts))

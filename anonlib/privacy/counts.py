@@ -33,14 +33,14 @@ class SensitiveCounts:
 
     @property
     def m(self) -> int:
-        """Number of distinct sensitive values."""
+        """m, how many distinct sensitive values the table has."""
         return len(self.values)
 
     @property
     def n(self) -> int:
-        """Number of records, |T|."""
+        """n = |T|, how many records the table has."""
         return int(self.counts.sum())
 
     def frequency(self, i: int) -> Fraction:
-        """f_i = o_i / |T|, exactly."""
+        """f_i = o_i / |T|, the share of the table's records that have value i, exactly."""
         return Fraction(int(self.counts[i]), self.n)

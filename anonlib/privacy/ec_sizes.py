@@ -35,34 +35,34 @@ class EcSizeTree:
 
     def _summed(self, own: list[int], stops: BoolArray) -> list[int]:
         """For each node, the sum of `own` over the first stopping nodes at or below it. Links point forward, so one pass back does."""
-        found = list(own)
-        for node in range(len(found) - 1, -1, -1):
+        sums = list(own)
+        for node in range(len(sums) - 1, -1, -1):
             if not stops[node]:
-                found[node] = found[self.left[node]] + found[self.right[node]]
-        return found
+                sums[node] = sums[self.left[node]] + sums[self.right[node]]
+        return sums
 
     def leaves(self, node: int = 0) -> Iterator[int]:
         """The leaves below a node from left to right, one number a class. Iterative; as long as the classes below."""
         stack = [node]
         while stack:
-            here = stack.pop()
-            if self.left[here] < 0:
-                yield here
+            below = stack.pop()
+            if self.left[below] < 0:
+                yield below
             else:
-                stack += [int(self.right[here]), int(self.left[here])]
+                stack += [int(self.right[below]), int(self.left[below])]
 
     def size_histogram(self) -> dict[int, int]:
         """{size of a class: how many classes have it}, without listing the classes."""
         times = [0] * len(self.counts)
         times[0] = 1
-        found: dict[int, int] = {}
+        histogram: dict[int, int] = {}
         for node, size in enumerate(self.counts.sum(axis=1).tolist()):
             if self.left[node] < 0:
-                found[size] = found.get(size, 0) + times[node]
+                histogram[size] = histogram.get(size, 0) + times[node]
             else:
                 times[self.left[node]] += times[node]
                 times[self.right[node]] += times[node]
-        return dict(sorted(found.items()))
+        return dict(sorted(histogram.items()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class Partitions:
 
     @property
     def number(self) -> int:
-        """How many partitions there are."""
+        """How many partitions the tree is cut into."""
         return int(self._below[0])
 
     def locate(self, bucket: Int64Array, rank: Int64Array) -> tuple[Int64Array, Int64Array]:
@@ -99,11 +99,11 @@ class Partitions:
         partition, rank = np.zeros(len(bucket), dtype=np.int64), np.array(rank, dtype=np.int64)
         going = np.flatnonzero(~self._stops[node])
         while going.size:
-            here = node[going]
-            taken = self.tree.counts[self.tree.left[here], bucket[going]]
-            right = rank[going] >= taken
-            rank[going] -= np.where(right, taken, 0)
-            partition[going] += np.where(right, self._below[self.tree.left[here]], 0)
-            node[going] = np.where(right, self.tree.right[here], self.tree.left[here])
+            at_node = node[going]
+            to_left = self.tree.counts[self.tree.left[at_node], bucket[going]]
+            right = rank[going] >= to_left
+            rank[going] -= np.where(right, to_left, 0)
+            partition[going] += np.where(right, self._below[self.tree.left[at_node]], 0)
+            node[going] = np.where(right, self.tree.right[at_node], self.tree.left[at_node])
             going = going[~self._stops[node[going]]]
         return partition, node

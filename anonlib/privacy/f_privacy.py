@@ -31,7 +31,7 @@ class Thresholds:
         return np.array([floor_times(f, size) for f in self.fractions], dtype=np.int64)
 
     def capacities(self, sizes: range | list[int] | tuple[int, ...]) -> Int64Array:
-        """floor(f'_i * S_j), (m, q) int64."""
+        """floor(f'_i * S_j), (m, q) int64: how many records of each value a bucket of each of q sizes may hold. O(m q) integers."""
         if len(sizes) == 0:
             return np.zeros((len(self.fractions), 0), dtype=np.int64)
         return np.stack([self.capacity(size) for size in sizes], axis=1)
@@ -71,12 +71,12 @@ class FPrivacy:
 
     @staticmethod
     def uniform(threshold: Thresholdish, thresholds: Mapping[str, Thresholdish] | None = None) -> FPrivacy:
-        """The same threshold for every value, with exceptions per value in `thresholds`."""
+        """One threshold for every value, and {value: its own} in `thresholds`, which wins. Raises SpecError unless in (0, 1]."""
         return FPrivacy(default=_share(threshold, "default"), own=_own(thresholds))
 
     @staticmethod
     def l_diversity(l: int) -> FPrivacy:  # noqa: E741  (the field's name)
-        """f'_i = 1 / l for every value."""
+        """l-diversity as thresholds: f'_i = 1 / l for every value. Raises SpecError unless l is a whole number of at least 1."""
         if isinstance(l, bool) or not isinstance(l, int) or l < 1:
             raise SpecError(f"l: {l!r} is not a whole number of at least 1")
         return FPrivacy(default=Fraction(1, l))
@@ -105,16 +105,16 @@ class FPrivacy:
                 f"privacy.thresholds: {missing[0]!r} does not occur in the sensitive column; "
                 f"values that do: {', '.join(repr(v) for v in counts.values[:10])}{', ...' if counts.m > 10 else ''}"
             )
-        found = tuple(self.threshold(v, counts.frequency(i)) for i, v in enumerate(counts.values))
-        offending = [i for i in range(counts.m) if found[i] < counts.frequency(i)]
+        fractions = tuple(self.threshold(v, counts.frequency(i)) for i, v in enumerate(counts.values))
+        offending = [i for i in range(counts.m) if fractions[i] < counts.frequency(i)]
         if offending:
-            raise Unsatisfiable(self._refusal(counts, found, offending))
-        return Thresholds(found)
+            raise Unsatisfiable(self._refusal(counts, fractions, offending))
+        return Thresholds(fractions)
 
-    def _refusal(self, counts: SensitiveCounts, found: tuple[Fraction, ...], offending: list[int]) -> str:
+    def _refusal(self, counts: SensitiveCounts, fractions: tuple[Fraction, ...], offending: list[int]) -> str:
         lines = [
             f"{counts.values[i]!r}: {int(counts.counts[i]):,} of {counts.n:,} records "
-            f"({float(counts.frequency(i)):.4%}), threshold {text(found[i])}, smallest that works {text(counts.frequency(i))}"
+            f"({float(counts.frequency(i)):.4%}), threshold {text(fractions[i])}, smallest that works {text(counts.frequency(i))}"
             for i in offending
         ]
         return (
@@ -133,22 +133,25 @@ def guarantee_words(
 ) -> str:
     """What the release promises, in words with the numbers used: strictest and loosest threshold, and whom they concern.
 
-    fakes : (m,) how often each value is a fake, where that follows its frequency; None where it does not.
+    column : the sensitive column's name; fake_values : s, listed beside the values of each bucket
+    fakes  : (m,) int64, how often each value is a fake, where that follows its frequency; None where it does not
     """
     strictest = min(range(counts.m), key=lambda i: (thresholds.fractions[i], i))
     loosest = max(range(counts.m), key=lambda i: (thresholds.fractions[i], -i))
     strict, loose = ((counts.values[i], thresholds.fractions[i]) for i in (strictest, loosest))
-    told = told_by_counts(counts, fakes, fake_values) if fake_values and fakes is not None else None
-    return words.thresholds(column, strict, loose, fake_values, told)
+    real = real_shares(counts, fakes, fake_values) if fake_values and fakes is not None else None
+    return words.thresholds(column, strict, loose, fake_values, real)
 
 
-def told_by_counts(counts: SensitiveCounts, fakes: Int64Array, extra: int) -> words.Told:
-    """(lowest, highest share of a value's listings that are real, how likely at most one of extra + 1 remaining values is the real one).
+def real_shares(counts: SensitiveCounts, fakes: Int64Array, extra: int) -> words.RealShares:
+    """What counts tell of fakes: (lowest, highest share of a value's listings that are real, how likely a last record's value is told).
+
+    fakes : (m,) int64, f_v, how often each value is a fake; extra : s, fakes in each bucket. Exact fractions.
 
     With odds w_v = o_v / f_v of being real, and a bucket's real values any of its listed ones with a weight of the product of their
-    odds, a remaining value is the last one with w_v / (sum of w over those that remain): at most w_max / (w_max + s w_min). That is the
-    law in the limit of many buckets. By enumeration of all ways in tables of b = 4 to 11 buckets, the best guess is right no more than
-    1/b^2 more often on average over the buckets, while a single belief may be higher by far where f_v is 1. Exact fractions.
+    odds, a remaining value is the last one with w_v / (sum of w over those that remain): at most w_max / (w_max + s w_min), the third
+    number. That is the law in the limit of many buckets. By enumeration of all ways in tables of b = 4 to 11 buckets, the best guess is
+    right no more than 1/b^2 more often on average over the buckets, while a single belief may be higher by far where f_v is 1.
     """
     shares = [Fraction(o, o + f) for o, f in zip(counts.counts.tolist(), fakes.tolist(), strict=True)]
     low, high = min(shares), max(shares)

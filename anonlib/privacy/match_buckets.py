@@ -38,12 +38,12 @@ class MatchBuckets:
 
     @property
     def made_up(self) -> int:
-        """How many dummies there are."""
+        """How many dummies the buckets are filled up with."""
         return int(self.dummies.sum())
 
     @property
     def left_out(self) -> int:
-        """How many records are suppressed."""
+        """How many records are suppressed: no bucket holds them."""
         return int(self.suppressed.sum())
 
     @property
@@ -53,10 +53,14 @@ class MatchBuckets:
 
 
 def match_buckets(
-    size: int, cells: dict[tuple[int, int], list[int]], suppressed: Int64Array, distinct: bool, algorithm: str
+    size: int, contents: dict[tuple[int, int], list[int]], suppressed: Int64Array, distinct: bool, algorithm: str
 ) -> MatchBuckets:
-    """From {(bucket, value): [records, dummies]}, buckets numbered without a hole."""
-    keys = sorted(cells)
-    bucket, value, records, dummies = np.array([[b, v, *cells[b, v]] for b, v in keys], dtype=np.int64).T
+    """The buckets of a packing, renumbered 0, 1, ... in order.
+
+    size     : places of each bucket; contents : {(bucket, value): [records, dummies]}, not empty
+    suppressed : (m,) int64, records of each value that no bucket holds; distinct, algorithm : as in `MatchBuckets`
+    """
+    keys = sorted(contents)
+    bucket, value, records, dummies = np.array([[b, v, *contents[b, v]] for b, v in keys], dtype=np.int64).T
     mu = int(bucket.max()) + 1
     return MatchBuckets(mu, size, bucket, value, records, dummies, suppressed, distinct, algorithm)

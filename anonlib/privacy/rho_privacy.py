@@ -50,7 +50,7 @@ class RhoPrivacy:
 
     @staticmethod
     def of(rho2: int | str | Fraction, rho1: int | str | Fraction | None = None) -> RhoPrivacy:
-        """From text, e.g. RhoPrivacy.of(rho2="1/6", rho1="1/13")."""
+        """The requirement from text or exact numbers, e.g. RhoPrivacy.of(rho2="1/6", rho1="1/13"). Raises SpecError for floats."""
         return RhoPrivacy(None if rho1 is None else exact(rho1, "rho1"), exact(rho2, "rho2"))
 
     def protected(self, counts: SensitiveCounts) -> BoolArray:
@@ -60,28 +60,28 @@ class RhoPrivacy:
         whatever the sub-tables, its share in one of them is as large.
         """
         if self.rho1 is None:
-            found = np.ones(counts.m, dtype=bool)
+            is_protected = np.ones(counts.m, dtype=bool)
         else:
-            found = np.array(
+            is_protected = np.array(
                 [c * self.rho1.denominator <= self.rho1.numerator * counts.n for c in counts.counts.tolist()]
             )
-        if not found.any():
+        if not is_protected.any():
             rarest = min(range(counts.m), key=lambda i: (int(counts.counts[i]), i))
             share = counts.frequency(rarest)
             raise Unsatisfiable(
                 f"rho1: no sensitive value has a share of at most {text(self.rho1 or self.rho2)} of the records, so nothing would be "
                 f"protected; the rarest, {counts.values[rarest]!r}, has {text(share)}: raise rho1 to at least that, or leave it out"
             )
-        most = int(counts.counts[found].max())
+        most = int(counts.counts[is_protected].max())
         share = Fraction(most, counts.n)
         if share >= self.rho2:
-            offending = [i for i in np.flatnonzero(found).tolist() if counts.frequency(i) >= self.rho2]
+            offending = [i for i in np.flatnonzero(is_protected).tolist() if counts.frequency(i) >= self.rho2]
             raise Unsatisfiable(
                 f"rho2: {text(self.rho2)} cannot be kept for {_named(counts, offending)}: a share of {text(share)} of the records is "
                 f"known before anything is published; any rho2 above {text(share)} works (the weakest that is needed), "
                 f"or name a rho1 below {text(min(counts.frequency(i) for i in offending))} to protect only rarer values"
             )
-        return found
+        return is_protected
 
 
 def amplification(share: Fraction, rho2: Fraction) -> Fraction:
@@ -101,23 +101,26 @@ def retention(domain_size: int, gamma: Fraction) -> Fraction:
 
 
 def unchanged(domain_size: int, gamma: Fraction) -> Fraction:
-    """p + q, the chance that a record is published with its own value: the diagonal of equation (5)."""
+    """p + q, the chance that a record is published with its own value, kept or drawn: the diagonal of equation (5)."""
     return gamma / (domain_size - 1 + gamma)
 
 
 def posterior(share: Fraction, gamma: Fraction) -> Fraction:
-    """What is believed of a value at most, whose share of the sub-table is `share`, once it is seen published."""
+    """The most that is believed of a value with a share of `share` in the sub-table, once it is seen published. Exact."""
     return share * gamma / (share * gamma + 1 - share)
 
 
 def below(counts: Any, sizes: Any, rho2: Fraction) -> BoolArray:
-    """Is counts / sizes < rho2, exactly? Arrays of int64 that broadcast; products of any size are right."""
+    """Whether counts / sizes < rho2, elementwise and exactly, bool of their broadcast shape.
+
+    counts, sizes : int64 that broadcast, sizes above 0. Doubles decide but where they are within 10^-9, integers there.
+    """
     count, size = np.broadcast_arrays(np.asarray(counts, dtype=np.int64), np.asarray(sizes, dtype=np.int64))
     difference = count / size - float(rho2)
-    found: BoolArray = np.atleast_1d(difference < 0)
+    is_below: BoolArray = np.atleast_1d(difference < 0)
     for at in np.flatnonzero(np.abs(difference) < 1e-9).tolist():  # too near for doubles
-        found.flat[at] = int(count.flat[at]) * rho2.denominator < rho2.numerator * int(size.flat[at])
-    return found.reshape(count.shape)
+        is_below.flat[at] = int(count.flat[at]) * rho2.denominator < rho2.numerator * int(size.flat[at])
+    return is_below.reshape(count.shape)
 
 
 def confidence_factor(delta: Fraction) -> float:

@@ -37,9 +37,9 @@ class SubBuckets:
     @cached_property
     def counts(self) -> Int64Array:
         """(m,) int64, the table's records of each value."""
-        found = self.rest.copy()
-        np.add.at(found, self.run_value, self.run_length)
-        return found
+        counts = self.rest.copy()
+        np.add.at(counts, self.run_value, self.run_length)
+        return counts
 
     def of(self, value: Int64Array, slot: Int64Array) -> Int64Array:
         """(N,) int64, the sub-bucket of the slot-th record of each value, slot in [0, counts[value]); `REST` for the rest.
@@ -55,8 +55,8 @@ class SubBuckets:
         run = np.maximum(0, np.searchsorted(start, place, side="right") - 1)
         if not len(line):
             return np.full(len(place), self.REST, dtype=np.int64)
-        found = (line[run] + place - start[run]) // self.records
-        return np.where(slot < self.rest[value], self.REST, found).astype(np.int64)
+        sub_bucket = (line[run] + place - start[run]) // self.records
+        return np.where(slot < self.rest[value], self.REST, sub_bucket).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,17 +73,20 @@ class JointValues:
 
     @staticmethod
     def single(counts: Int64Array) -> JointValues:
-        """Of one column."""
+        """The values of one sensitive column as combinations. counts : (m,) int64, records of each."""
         m = len(counts)
         return JointValues((np.arange(m, dtype=np.int64),), np.asarray(counts, dtype=np.int64), (m,))
 
     @staticmethod
     def of(sensitive: Sequence[Int64Array], sizes: tuple[int, ...]) -> JointValues:
-        """Of records given by their codes in each column."""
+        """The combinations that n records have; O(n log n).
+
+        sensitive : per column (n,) int64 codes; sizes : how many values each column has
+        """
         if len(sizes) == 1:
             return JointValues.single(np.bincount(sensitive[0], minlength=sizes[0]))
-        found, counts = np.unique(np.stack(sensitive), axis=1, return_counts=True)
-        return JointValues(tuple(found.astype(np.int64)), counts.astype(np.int64), sizes)
+        combinations, counts = np.unique(np.stack(sensitive), axis=1, return_counts=True)
+        return JointValues(tuple(combinations.astype(np.int64)), counts.astype(np.int64), sizes)
 
     @cached_property
     def _steps(self) -> list[Int64Array]:
@@ -95,11 +98,14 @@ class JointValues:
         return steps
 
     def number(self, sensitive: Sequence[Int64Array]) -> Int64Array:
-        """(N,) int64, the combination of each record; -1 for one that is none of them."""
-        found = np.asarray(sensitive[0], dtype=np.int64)
-        known = np.ones(len(found), dtype=bool)
+        """(N,) int64, the number of each record's combination; -1 for one that no record of the table has.
+
+        sensitive : per column (N,) int64 codes. O(N log M) a column.
+        """
+        combination = np.asarray(sensitive[0], dtype=np.int64)
+        known = np.ones(len(combination), dtype=bool)
         for size, codes, keys in zip(self.sizes[1:], sensitive[1:], self._steps, strict=True):
-            key = found * size + codes
-            found = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
-            known &= keys[found] == key
-        return np.where(known, found, -1)
+            key = combination * size + codes
+            combination = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+            known &= keys[combination] == key
+        return np.where(known, combination, -1)

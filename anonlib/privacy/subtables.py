@@ -28,8 +28,11 @@ class SubTable:
 
     @staticmethod
     def of(codes: Int64Array, counts: Int64Array, protected: BoolArray, rho2: Fraction) -> SubTable:
-        """With the largest gamma that keeps `rho2`. `protected` is over all values. Raises ValueError when none keeps it, or when no
-        value of it is protected."""
+        """The sub-table of these values with the largest gamma that keeps `rho2` (equation 10).
+
+        codes, counts : (m_i,) in any order; protected : (m,) bool over all values of the table
+        Raises ValueError when no gamma keeps it, or when none of its values is protected.
+        """
         order = np.argsort(codes)
         codes, counts = np.asarray(codes, dtype=np.int64)[order], np.asarray(counts, dtype=np.int64)[order]
         guarded = counts[protected[codes]]
@@ -40,27 +43,27 @@ class SubTable:
 
     @property
     def size(self) -> int:
-        """|T_i|, records."""
+        """|T_i|, how many records the sub-table has."""
         return int(self.counts.sum())
 
     @property
     def domain_size(self) -> int:
-        """m_i, values."""
+        """m_i, how many sensitive values the sub-table has: what a replaced value is drawn from."""
         return len(self.codes)
 
     @property
     def retention(self) -> Fraction:
-        """p_i, equation (4)."""
+        """p_i, the chance that a record's value is retained rather than replaced (equation 4). Exact."""
         return retention(self.domain_size, self.gamma)
 
     @property
     def unchanged(self) -> Fraction:
-        """p_i + q_i, the diagonal of equation (5)."""
+        """p_i + q_i, the chance that a record is published with its own value: the diagonal of equation (5). Exact."""
         return unchanged(self.domain_size, self.gamma)
 
     @property
     def posterior(self) -> Fraction:
-        """The largest belief in a protected value after the release."""
+        """The largest belief in a protected value of one of its records after the release; at most rho2. Exact."""
         return posterior(self.rho1, self.gamma)
 
 
@@ -81,7 +84,7 @@ class SubTables:
 
     @property
     def records(self) -> int:
-        """|T|."""
+        """|T|, how many records all sub-tables have together."""
         return sum(t.size for t in self.tables)
 
     @property
@@ -101,9 +104,9 @@ def belief_in_groups(subtables: SubTables, group: Int64Array) -> Fraction:
     for t in subtables:
         of_group = np.zeros(int(group.max()) + 1, dtype=np.int64)
         np.add.at(of_group, group[t.codes], t.counts)
-        held, mine = of_group[group[t.codes]], t.counts
+        held, counts = of_group[group[t.codes]], t.counts
         gamma = float(t.gamma)
-        at = int(np.argmax((mine * gamma + held - mine) / (mine * gamma + t.size - mine)))
-        y, s = int(mine[at]), int(held[at])
+        at = int(np.argmax((counts * gamma + held - counts) / (counts * gamma + t.size - counts)))
+        y, s = int(counts[at]), int(held[at])
         largest = max(largest, (y * t.gamma + s - y) / (y * t.gamma + t.size - y))
     return largest

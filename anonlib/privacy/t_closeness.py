@@ -52,7 +52,10 @@ class GroundDistance:
 
     @staticmethod
     def ordered(values: Sequence[str | None]) -> GroundDistance:
-        """Of numbers (or dates, or timestamps) as text, by their rank among the table's values. Raises SpecError for text and nulls."""
+        """The distance of ordered values: their difference in rank among the table's values, over m - 1.
+
+        values : m texts of numbers, dates or timestamps, by code. Raises SpecError for other text, and for a missing value.
+        """
         keys = _sort_keys(values)
         order = np.array(sorted(range(len(values)), key=lambda code: keys[code]), dtype=np.int64)
         gaps = np.ones(max(0, len(values) - 1), dtype=np.int64)
@@ -60,13 +63,14 @@ class GroundDistance:
 
     @staticmethod
     def flat(m: int) -> GroundDistance:
-        """Of m values that are all equally far apart: EMD is then the total variation distance."""
+        """The distance of m values that are all equally far apart: EMD is then the total variation distance."""
         return GroundDistance("flat", np.arange(m, dtype=np.int64), np.ones(max(0, m - 1), dtype=np.int64), 1)
 
     @staticmethod
     def hierarchical(hierarchy: Hierarchy, values: Sequence[str | None]) -> GroundDistance:
-        """Of the leaves of a tree; leaves that the table does not have play no part, and a null stands apart under the root.
+        """The distance of the leaves of a tree: the height of their lowest common ancestor, over the tree's height.
 
+        values : m texts by code. Leaves that the table does not have play no part, and a null stands apart under the root.
         Raises SpecError naming the first values that are no leaves. Cost: O(m * levels).
         """
         known = [code for code, value in enumerate(values) if value is not None]
@@ -84,15 +88,15 @@ class GroundDistance:
 
     @property
     def m(self) -> int:
-        """How many values there are."""
+        """m, how many sensitive values the table has."""
         return len(self.order)
 
     @cached_property
     def positions(self) -> Int64Array:
         """(m,) int64, the position of each code: the inverse of `order`."""
-        found = np.empty(self.m, dtype=np.int64)
-        found[self.order] = np.arange(self.m)
-        return found
+        positions = np.empty(self.m, dtype=np.int64)
+        positions[self.order] = np.arange(self.m)
+        return positions
 
     def between(self, i: int, j: int) -> Fraction:
         """The distance between the values at positions i and j, in [0, 1]."""
@@ -104,7 +108,7 @@ class GroundDistance:
 
     @cached_property
     def mover(self) -> EarthMover:
-        """The earth mover's distance over positions."""
+        """The earth mover's distance over positions, as O(m) runs of neighbours with weights (see the module)."""
         if self.kind == "ordered":
             last = np.arange(self.m - 1, dtype=np.int64)
             return EarthMover(np.zeros_like(last), last, self.gaps, self.height)
@@ -136,7 +140,7 @@ class TCloseness:
 
     @property
     def n(self) -> int:
-        """Records of the table."""
+        """n, how many records the table has."""
         return int(self.table.sum())
 
     def work(self, groups: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -160,7 +164,7 @@ class TCloseness:
         return cast("BoolArray", (self.work(groups) <= self.allowed(sizes)).astype(bool) & (sizes > 0))
 
     def holds(self, counts: Int64Array) -> BoolArray:
-        """The same, by the name that every requirement of a class has (`anonlib.privacy.class_requirements`)."""
+        """`close`, by the name that every requirement of a class has (`anonlib.privacy.class_requirements.Requirement`)."""
         return self.close(counts)
 
     @property
@@ -198,13 +202,13 @@ class SeveralAttributes:
 
     def holds(self, counts: Int64Array) -> BoolArray:
         """(G,) bool: whether every attribute of each group is close. counts : (G, sum of m) int64."""
-        found = np.ones(len(counts), dtype=bool)
+        close = np.ones(len(counts), dtype=bool)
         start = 0
         for part in self.parts:
-            rest = np.flatnonzero(found)
-            found[rest] = part.close(counts[rest, start : start + part.distance.m])
+            rest = np.flatnonzero(close)
+            close[rest] = part.close(counts[rest, start : start + part.distance.m])
             start += part.distance.m
-        return found
+        return close
 
 
 def guarantee_words(column: str, closeness: TCloseness, k: int = 1, known: str | None = None) -> str:

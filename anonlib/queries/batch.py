@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from anonlib.arrays import Float64Array, Int32Array, Int64Array, UInt8Array
 from anonlib.errors import SpecError
+from anonlib.queries.boxes import column
 
 ROWS = 2048
 """Records handled at a time, so that a block of (ROWS, Q) bytes stays near the cache."""
@@ -64,25 +65,25 @@ class Masks:
         return Masks(dict(domains), bits, Q)
 
     def codes(self, attribute: str, values: Any) -> Int32Array:
-        """Codes of an Arrow column of text; len(domain) for null and for values outside the domain."""
-        domain = self.domains[attribute]
-        found = pc.index_in(values, value_set=pa.array(domain, type=pa.string()), skip_nulls=True)
-        codes: Int32Array = found.fill_null(len(domain)).to_numpy(zero_copy_only=False)
-        return codes
+        """(rows,) int32 codes of an Arrow column of text; len(domain) for null and for values outside the domain. O(rows)."""
+        return codes_in(values, self.domains[attribute])
 
     def meeting(self, codes: Mapping[str, Int32Array]) -> UInt8Array:
-        """(rows, Q) of 0 and 1: which rows meet which query on the attributes given."""
+        """(rows, Q) uint8, 1 where a row meets a query on all the attributes given. codes : attribute -> (rows,) int32."""
         packed: UInt8Array | None = None
-        for attribute, column in codes.items():
-            here = self.bits[attribute][column]
-            packed = here if packed is None else packed & here
+        for attribute, own_codes in codes.items():
+            bits = self.bits[attribute][own_codes]
+            packed = bits if packed is None else packed & bits
         assert packed is not None, "at least one attribute"
         return np.unpackbits(packed, axis=1, count=self.queries)
 
 
 @dataclass(frozen=True)
 class TrueCounts:
-    """Kernel over batches of the original: how many records meet each query. Columns are named like the attributes, as text."""
+    """Kernel over batches of the original: how many records meet each query, (Q,) float64, whole numbers.
+
+    Columns of a batch are named like the attributes, as text.
+    """
 
     masks: Masks
 
@@ -91,7 +92,7 @@ class TrueCounts:
         for batch in batches:
             for start in range(0, batch.num_rows, ROWS):
                 part = batch.slice(start, ROWS)
-                codes = {a: self.masks.codes(a, _column(part, a)) for a in self.masks.domains}
+                codes = {a: self.masks.codes(a, column(part, a)) for a in self.masks.domains}
                 total += self.masks.meeting(codes).sum(axis=0, dtype=np.int64)
         return total.astype(np.float64)
 
@@ -118,24 +119,25 @@ class BucketEstimates:
             np.float64
         )
         for batch in batches:
-            for first, last in _blocks(_lists(batch, next(iter(self.visible.domains)))[0]):
+            for first, last in _blocks(lists(batch, next(iter(self.visible.domains)))[0]):
                 total += self._block(batch.slice(first, last - first), attribute, accepted)
         return total
 
     def _block(self, batch: Any, attribute: str, accepted: Float64Array) -> Float64Array:
-        starts, values = _lists(batch, attribute)
-        counts = _lists(batch, self.counts)[1].to_numpy(zero_copy_only=False).astype(np.float64)
+        """(Q,) float64: the estimate over the buckets of one block. accepted : (m + 1, Q), 1 where a query accepts a sensitive value."""
+        starts, values = lists(batch, attribute)
+        counts = lists(batch, self.counts)[1].to_numpy(zero_copy_only=False).astype(np.float64)
         bucket = np.repeat(np.arange(batch.num_rows), np.diff(starts))
-        given = np.zeros((batch.num_rows, len(accepted)), dtype=np.float64)
-        np.add.at(given, (bucket, self.sensitive.codes(attribute, values)), counts)
-        share = (given / given.sum(axis=1, keepdims=True)) @ accepted
-        columns = {a: _lists(batch, a) for a in self.visible.domains}
+        value_counts = np.zeros((batch.num_rows, len(accepted)), dtype=np.float64)
+        np.add.at(value_counts, (bucket, self.sensitive.codes(attribute, values)), counts)
+        share = (value_counts / value_counts.sum(axis=1, keepdims=True)) @ accepted
+        columns = {a: lists(batch, a) for a in self.visible.domains}
         starts = next(iter(columns.values()))[0]
         codes = {a: self.visible.codes(a, items) for a, (_, items) in columns.items()}
         meeting = self.visible.meeting(codes)
         # Bytes add up faster than what they would be cast to, and hold the count of any bucket of up to 255 records.
-        wide = np.uint8 if np.diff(starts).max(initial=0) < 256 else np.int32
-        matching = np.add.reduceat(meeting, starts[:-1], axis=0, dtype=wide)
+        dtype = np.uint8 if np.diff(starts).max(initial=0) < 256 else np.int32
+        matching = np.add.reduceat(meeting, starts[:-1], axis=0, dtype=dtype)
         estimate: Float64Array = np.einsum("bq,bq->q", matching, share)
         return estimate
 
@@ -150,12 +152,15 @@ def _blocks(starts: Int64Array) -> Iterable[tuple[int, int]]:
         first = last
 
 
-def _column(batch: Any, name: str) -> Any:
-    return batch.column(batch.schema.get_field_index(name))
+def codes_in(values: Any, domain: Sequence[str]) -> Int32Array:
+    """(rows,) int32 codes of an Arrow column of text; len(domain) for null and for values outside the domain."""
+    index = pc.index_in(values, value_set=pa.array(domain, type=pa.string()), skip_nulls=True)
+    codes: Int32Array = index.fill_null(len(domain)).to_numpy(zero_copy_only=False)
+    return codes
 
 
-def _lists(batch: Any, name: str) -> tuple[Int64Array, Any]:
+def lists(batch: Any, name: str) -> tuple[Int64Array, Any]:
     """(where each row's items start, and the end; all items) of a list column."""
-    column = _column(batch, name)
-    sizes = column.value_lengths().to_numpy(zero_copy_only=False)
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), column.flatten()
+    items = column(batch, name)
+    sizes = items.value_lengths().to_numpy(zero_copy_only=False)
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), items.flatten()

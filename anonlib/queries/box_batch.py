@@ -45,12 +45,12 @@ class RangeQueries:
 
     @property
     def number(self) -> int:
-        """Q."""
+        """Q, how many queries there are."""
         return len(self.sensitive_low)
 
-    def shares(self, i: int, found: Attribute) -> Float32Array:
-        """(k, n): the share of each of n boxes, on quasi-identifier i, that each query asking about it accepts."""
-        return shares_within(found, self.low[i], self.high[i])
+    def shares(self, i: int, attribute: Attribute) -> Float32Array:
+        """(k, n) float32: the share of each of n boxes, on quasi-identifier i, that each query asking about it accepts."""
+        return shares_within(attribute, self.low[i], self.high[i])
 
     def accepted(self, m: int) -> Float32Array:
         """(Q, m + 1): 1 where a query accepts a sensitive code; the last column, unknown values, is 0."""
@@ -60,20 +60,26 @@ class RangeQueries:
         return np.asarray(np.concatenate([inside, unknown], axis=1), dtype=np.float32)
 
 
-def shares_within(found: Attribute, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Float32Array:
-    """(k, n): the share of each of n intervals or sets that lies in [low, high], for k pairs of ends."""
-    if isinstance(found, Sets):
+def shares_within(attribute: Attribute, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Float32Array:
+    """(k, n) float32 in [0, 1]: the share of each of n intervals or sets that lies in [low, high], for k pairs of ends, both included.
+
+    low, high : (k,) codes. Whole-number codes are counted one by one, floating ones by length. O(k n), or O(n size + k n) for sets.
+    """
+    if isinstance(attribute, Sets):
         # how many codes of the set are at most x: cumulated membership, looked up at both ends
-        below = np.zeros((len(found.starts) - 1, found.size + 1), dtype=np.int32)
-        np.cumsum(found.members()[:, : found.size], axis=1, out=below[:, 1:])
-        first, last = np.clip(low, 0, found.size).astype(np.int64), np.clip(high + 1, 0, found.size).astype(np.int64)
+        below = np.zeros((len(attribute.starts) - 1, attribute.size + 1), dtype=np.int32)
+        np.cumsum(attribute.members()[:, : attribute.size], axis=1, out=below[:, 1:])
+        first, last = (
+            np.clip(low, 0, attribute.size).astype(np.int64),
+            np.clip(high + 1, 0, attribute.size).astype(np.int64),
+        )
         held = below[:, np.maximum(first, last)] - below[:, first]
-        return np.asarray((held / np.maximum(found.counts, 1)[:, None]).T, dtype=np.float32)
+        return np.asarray((held / np.maximum(attribute.counts, 1)[:, None]).T, dtype=np.float32)
     # boxes repeat their intervals: each is computed once
-    ends, which = np.unique(np.stack([found.low, found.high]), axis=1, return_inverse=True)
-    which = which.reshape(-1)  # its shape differs between NumPy versions
-    whole = np.issubdtype(found.low.dtype, np.integer)
-    return np.asarray(np.take(_of_intervals(ends[0], ends[1], low, high, whole), which, axis=1), dtype=np.float32)
+    ends, interval_of = np.unique(np.stack([attribute.low, attribute.high]), axis=1, return_inverse=True)
+    interval_of = interval_of.reshape(-1)  # its shape differs between NumPy versions
+    whole = np.issubdtype(attribute.low.dtype, np.integer)
+    return np.asarray(np.take(_of_intervals(ends[0], ends[1], low, high, whole), interval_of, axis=1), dtype=np.float32)
 
 
 def _of_intervals(
@@ -115,13 +121,13 @@ class BoxEstimates:
         starts = np.concatenate([[0], np.cumsum(lists.value_lengths().to_numpy())]).astype(np.int64)
         codes = lists.flatten().to_numpy()
         counts = column(block, "counts").flatten().to_numpy().astype(np.float32)
-        given = np.add.reduceat(np.take(accepted, codes, axis=1) * counts, starts[:-1], axis=1)
-        return _product_sum(given, self.queries, self.reader.attributes(block))
+        accepted_counts = np.add.reduceat(np.take(accepted, codes, axis=1) * counts, starts[:-1], axis=1)
+        return _product_sum(accepted_counts, self.queries, self.reader.attributes(block))
 
 
 @dataclass(frozen=True)
 class PointCounts:
-    """Kernel over batches of records as codes (q0, q1, ..., and s0 in [0, m)): how many meet each query, exactly."""
+    """Kernel over batches of records as codes (q0, q1, ..., and s0 in [0, m)): how many meet each query, exactly, (Q,) float64."""
 
     queries: RangeQueries
     m: int
@@ -138,10 +144,10 @@ class PointCounts:
         return total
 
 
-def _product_sum(given: Float32Array, queries: RangeQueries, attributes: Sequence[Attribute]) -> Float64Array:
-    """(Q,): given (Q, n) times the shares of every attribute that a query asks about, summed over boxes. `given` is overwritten."""
-    for i, found in enumerate(attributes):
+def _product_sum(weights: Float32Array, queries: RangeQueries, attributes: Sequence[Attribute]) -> Float64Array:
+    """(Q,) float64: `weights`, (Q, n) and overwritten, times the shares of every attribute that a query asks about, summed over boxes."""
+    for i, attribute in enumerate(attributes):
         asked = queries.asked[i]
         if len(asked):
-            given[asked] *= queries.shares(i, found)
-    return np.asarray(given.sum(axis=1, dtype=np.float64))
+            weights[asked] *= queries.shares(i, attribute)
+    return np.asarray(weights.sum(axis=1, dtype=np.float64))

@@ -21,24 +21,30 @@ Side = tuple[Any, Any] | BoolArray
 
 
 def sides(box: Mapping[str, Any], domains: Sequence[Domain]) -> tuple[Side, ...]:
-    """A box as read from a row: q0_lo, q0_hi, q1_set (texts; unknown ones are left out), ..."""
-    found: list[Side] = []
+    """The sides of one box, one per quasi-identifier, in the order of `domains`. A null end of an interval makes a side that holds nothing.
+
+    box : a row with q0_lo, q0_hi (codes), q1_set (texts; unknown ones are left out), ...
+    """
+    box_sides: list[Side] = []
     for i, domain in enumerate(domains):
         if isinstance(domain, CategoricalDomain):
             held = set(box[f"q{i}_set"] or ())
-            found.append(np.array([value in held for value in domain.values], dtype=bool))
+            box_sides.append(np.array([value in held for value in domain.values], dtype=bool))
         else:
             low, high = box[f"q{i}_lo"], box[f"q{i}_hi"]
-            found.append((1, 0) if low is None or high is None else (low, high))
-    return tuple(found)
+            box_sides.append((1, 0) if low is None or high is None else (low, high))
+    return tuple(box_sides)
 
 
 def inside(box: Sequence[Side], points: Sequence[npt.NDArray[Any]]) -> Int64Array:
-    """The rows of `points` (a code column per attribute) that lie in the box."""
+    """(k,) int64, ascending: the rows of `points` that lie in the box.
+
+    box : a side per attribute; points : a code column per attribute, (n,) each
+    """
     rows: Int64Array | None = None
     for side, codes in zip(box, points, strict=True):
-        here = codes if rows is None else codes[rows]
-        fits = (here >= side[0]) & (here <= side[1]) if isinstance(side, tuple) else side[here]
+        left_codes = codes if rows is None else codes[rows]
+        fits = (left_codes >= side[0]) & (left_codes <= side[1]) if isinstance(side, tuple) else side[left_codes]
         rows = np.flatnonzero(fits) if rows is None else rows[fits]
     assert rows is not None, "at least one attribute"
     return rows
@@ -74,17 +80,18 @@ class Members:
 
     def __call__(self, batches: Iterable[Any]) -> dict[str, Any]:
         attributes = len(self.boxes[0])
-        found: dict[str, list[Any]] = {name: [] for name in ("box", "s0", *(f"q{i}" for i in range(attributes)))}
+        columns: dict[str, list[Any]] = {name: [] for name in ("box", "s0", *(f"q{i}" for i in range(attributes)))}
         for batch in batches:
             points, sensitive = _points(batch, attributes), column(batch, "s0").to_numpy()
             for number, box in enumerate(self.boxes):
                 rows = inside(box, points)
-                found["box"].append(np.full(len(rows), number, dtype=np.int64))
-                found["s0"].append(sensitive[rows].astype(np.int64))
+                columns["box"].append(np.full(len(rows), number, dtype=np.int64))
+                columns["s0"].append(sensitive[rows].astype(np.int64))
                 for i, codes in enumerate(points):
-                    found[f"q{i}"].append(codes[rows].astype(np.float64))
-        return {name: np.concatenate(parts) if parts else [] for name, parts in found.items()}
+                    columns[f"q{i}"].append(codes[rows].astype(np.float64))
+        return {name: np.concatenate(parts) if parts else [] for name, parts in columns.items()}
 
 
 def _points(batch: Any, attributes: int) -> list[npt.NDArray[Any]]:
+    """The code columns q0, q1, ... of a batch."""
     return [column(batch, f"q{i}").to_numpy(zero_copy_only=False) for i in range(attributes)]

@@ -43,22 +43,22 @@ class Sets:
 
     @property
     def counts(self) -> Int64Array:
-        """(n,) how many values each row may be."""
+        """(n,) int64: how many values each row may be."""
         return np.diff(self.starts)
 
     @property
     def rows(self) -> Int64Array:
-        """The row of each entry of `codes`."""
+        """(entries,) int64: the row that each entry of `codes` belongs to."""
         return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int64), self.counts)
 
     def members(self) -> BoolArray:
-        """(n, size + 1) bool: may row r be value v?"""
-        found = np.zeros((len(self.starts) - 1, self.size + 1), dtype=bool)
-        found[self.rows, self.codes] = True
-        return found
+        """(n, size + 1) bool: may row r be value v? The last column stands for values outside the domain. n (size + 1) bytes."""
+        members = np.zeros((len(self.starts) - 1, self.size + 1), dtype=bool)
+        members[self.rows, self.codes] = True
+        return members
 
     def ends(self) -> tuple[Int64Array, Int64Array]:
-        """(smallest, largest) code of each row; no row may be empty."""
+        """(smallest, largest) code of each row, both (n,) int64; no row may be empty."""
         if len(self.starts) == 1:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         return np.minimum.reduceat(self.codes, self.starts[:-1]), np.maximum.reduceat(self.codes, self.starts[:-1])
@@ -92,7 +92,7 @@ class BoxReader:
         return Sets(positions(sets.flatten(), domain.values), starts, domain.size)
 
     def attributes(self, batch: Any) -> list[Attribute]:
-        """All quasi-identifiers."""
+        """All quasi-identifiers of every row, in the order of `domains`."""
         return [self.attribute(batch, i) for i in range(len(self.domains))]
 
     def sensitive_codes(self, batch: Any, name: str = "s0") -> Int64Array:
@@ -101,11 +101,11 @@ class BoxReader:
 
 
 def positions(texts: Any, values: Sequence[str | None]) -> Int64Array:
-    """The place in `values` of each text of an Arrow array, null among them; len(values) for one that is not there."""
-    found = pc.index_in(texts, value_set=pa.array(values, pa.string()), skip_nulls=False)
-    return np.asarray(found.fill_null(len(values)).to_numpy(zero_copy_only=False), dtype=np.int64)
+    """(n,) int64: the place in `values` of each text of an Arrow array, null among them; len(values) for one that is not there."""
+    index = pc.index_in(texts, value_set=pa.array(values, pa.string()), skip_nulls=False)
+    return np.asarray(index.fill_null(len(values)).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def column(batch: Any, name: str) -> Any:
-    """The column `name` of an Arrow batch."""
+    """The column of an Arrow batch that has that name."""
     return batch.column(batch.schema.get_field_index(name))

@@ -36,7 +36,10 @@ class Cells:
 
     @staticmethod
     def of(domain: Domain, ends: tuple[Any, Any] | None) -> Cells:
-        """`ends` are the exact ends of a numeric domain, in codes: ints, or floats for a floating column."""
+        """The cells of a domain. ends : the exact ends of a numeric domain, in codes: ints, or floats for a floating column.
+
+        A numeric domain of more than `MAX_VALUES` whole numbers, or of floats, is cut into `STRETCHES` of equal length.
+        """
         if isinstance(domain, CategoricalDomain):
             codes = np.arange(domain.size, dtype=np.int64)
             return Cells(codes, codes)
@@ -53,23 +56,23 @@ class Cells:
 
     @property
     def number(self) -> int:
-        """How many cells there are."""
+        """How many cells the attribute has."""
         return len(self.low)
 
-    def shares(self, found: Attribute) -> Float32Array:
-        """(n, number): the share of each box that lies in each cell."""
-        if isinstance(found, Sets):
-            held = found.members()[:, : self.number] / np.maximum(found.counts, 1)[:, None]
+    def shares(self, attribute: Attribute) -> Float32Array:
+        """(n, number) float32: the share of each of n boxes, on this attribute, that lies in each cell; a row sums to 1 or less."""
+        if isinstance(attribute, Sets):
+            held = attribute.members()[:, : self.number] / np.maximum(attribute.counts, 1)[:, None]
             return np.asarray(held, dtype=np.float32)
-        shares = shares_within(found, self.low, self.high).T
+        shares = shares_within(attribute, self.low, self.high).T
         if not np.issubdtype(
-            found.low.dtype, np.integer
+            attribute.low.dtype, np.integer
         ):  # a point on an edge lies in two stretches of a floating column
             shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1)
         return shares
 
     def index(self, codes: npt.NDArray[Any]) -> Int64Array:
-        """(n,) the cell of each code of a record."""
+        """(n,) int64: the cell that each code of a record lies in."""
         return np.asarray(
             np.clip(np.searchsorted(self.low, codes, side="right") - 1, 0, self.number - 1), dtype=np.int64
         )
@@ -89,21 +92,21 @@ class Cube:
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """The combinations of attributes."""
+        """The group-bys, each as the numbers of its attributes, ascending."""
         return tuple(itertools.combinations(range(len(self.cells)), self.level))
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Cells of each group-by."""
+        """How many cells each group-by has, in the order of `groups`."""
         return tuple(math.prod(self.cells[i].number for i in group) * self.m for group in self.groups)
 
     @property
     def length(self) -> int:
-        """Cells of all of them."""
+        """How many cells all group-bys have together: the length of the vector."""
         return sum(self.sizes)
 
     def parts(self, vector: Float64Array) -> list[Float64Array]:
-        """The vector cut into group-bys, each (cells of its attributes, m)."""
+        """The vector, (length,), cut into group-bys: views of shape (cells of its attributes, m)."""
         edges = np.cumsum([0, *self.sizes])
         return [vector[a:b].reshape(-1, self.m) for a, b in itertools.pairwise(edges)]
 
@@ -133,18 +136,19 @@ class BoxCells:
         codes = column(block, "codes").flatten().to_numpy()
         counts = column(block, "counts").flatten().to_numpy().astype(np.float32)
         shares = [
-            cells.shares(found) for cells, found in zip(self.cube.cells, self.reader.attributes(block), strict=True)
+            cells.shares(attribute)
+            for cells, attribute in zip(self.cube.cells, self.reader.attributes(block), strict=True)
         ]
         for code in np.unique(codes[codes < self.cube.m]):
             at = codes == code
             weights = counts[at][:, None]
-            here = [share[row[at]] for share in shares]
+            entry_shares = [share[row[at]] for share in shares]
             for group, part in zip(self.cube.groups, parts, strict=True):
                 *first, last = group
                 left = weights
                 for i in first:
-                    left = (left[:, :, None] * here[i][:, None, :]).reshape(len(left), -1)
-                part[:, code] += (left.T @ here[last]).reshape(-1)
+                    left = (left[:, :, None] * entry_shares[i][:, None, :]).reshape(len(left), -1)
+                part[:, code] += (left.T @ entry_shares[last]).reshape(-1)
 
 
 @dataclass(frozen=True)

@@ -13,19 +13,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from anonlib.arrays import Float64Array, Int32Array, Int64Array, UInt8Array
-from anonlib.queries.batch import ROWS, Masks
+from anonlib.arrays import Float64Array, Int64Array, UInt8Array
+from anonlib.queries.batch import ROWS, Masks, codes_in, lists
+from anonlib.queries.boxes import column
 from anonlib.queries.reconstruction import Operators, terms, variance
-
-
-def codes_in(values: Any, domain: Sequence[str]) -> Int32Array:
-    """Codes of an Arrow column of text; len(domain) for null and for values outside the domain."""
-    found = pc.index_in(values, value_set=pa.array(domain, type=pa.string()), skip_nulls=True)
-    codes: Int32Array = found.fill_null(len(domain)).to_numpy(zero_copy_only=False)
-    return codes
 
 
 def _blocks(batches: Iterable[Any], conditions: Masks) -> Iterable[tuple[Any, UInt8Array]]:
@@ -33,7 +25,7 @@ def _blocks(batches: Iterable[Any], conditions: Masks) -> Iterable[tuple[Any, UI
     for batch in batches:
         for start in range(0, batch.num_rows, ROWS):
             part = batch.slice(start, ROWS)
-            codes = {a: conditions.codes(a, _column(part, a)) for a in conditions.domains}
+            codes = {a: conditions.codes(a, column(part, a)) for a in conditions.domains}
             yield part, conditions.meeting(codes)
 
 
@@ -56,8 +48,10 @@ def _summed(entries: Float64Array, key: npt.NDArray[Any], keys: int) -> Float64A
 
 @dataclass(frozen=True)
 class CrossedCounts:
-    """Over batches of the original: how many records meet each condition and have each value. Columns are text, named like the
-    attributes; the sensitive one is `sensitive`, its values `values`."""
+    """Kernel over batches of the original: how many records meet each condition and have each value, (C m,) float64.
+
+    Columns are text, named like the attributes; the sensitive one is `sensitive`, its values `values`.
+    """
 
     conditions: Masks
     sensitive: str
@@ -66,7 +60,7 @@ class CrossedCounts:
     def __call__(self, batches: Iterable[Any]) -> Float64Array:
         total: Float64Array = np.zeros((self.conditions.queries, len(self.values) + 1), dtype=np.float64)
         for part, meeting in _blocks(batches, self.conditions):
-            _add(total, meeting, codes_in(_column(part, self.sensitive), self.values))
+            _add(total, meeting, codes_in(column(part, self.sensitive), self.values))
         return total[:, :-1].ravel()
 
 
@@ -88,7 +82,7 @@ class Domains:
 
 @dataclass(frozen=True)
 class CrossedPerturbed:
-    """Over batches of perturbed microdata: how many records meet each condition and were published with each entry of the domains.
+    """Kernel over batches of perturbed microdata: how many records meet each condition and were published with each entry of the domains.
 
     Beside the text columns, `subtable` names an int column of 0 .. k - 1. The vector holds E counts for each condition and, last, for no
     condition at all.
@@ -102,7 +96,7 @@ class CrossedPerturbed:
 
     @property
     def length(self) -> int:
-        """Of the vector."""
+        """(C + 1) E, how long the vector is."""
         return (self.conditions.queries + 1) * len(self.domains.value)
 
     def __call__(self, batches: Iterable[Any]) -> Float64Array:
@@ -111,8 +105,8 @@ class CrossedPerturbed:
         entry[self.domains.subtable, self.domains.value] = np.arange(E)
         total: Float64Array = np.zeros((C + 1, E + 1), dtype=np.float64)
         for part, meeting in _blocks(batches, self.conditions):
-            where = _column(part, self.subtable).to_numpy(zero_copy_only=False)
-            key = entry[where, codes_in(_column(part, self.sensitive), self.values)]
+            subtable = column(part, self.subtable).to_numpy(zero_copy_only=False)
+            key = entry[subtable, codes_in(column(part, self.sensitive), self.values)]
             _add(total[:-1], meeting, key)
             total[-1] += np.bincount(key, minlength=E + 1)
         counts: Float64Array = total[:, :-1].ravel()
@@ -139,8 +133,10 @@ class CrossedPerturbed:
 
 @dataclass(frozen=True)
 class CrossedBuckets:
-    """Over batches of buckets, one row each: the estimates sum over g of c(g, P) c_st(g, x) / N_g. Columns as for
-    `batch.BucketEstimates`: lists of text per attribute, a list of values and one of `counts`."""
+    """Kernel over batches of buckets, one row each: the estimates sum over g of c(g, P) c_st(g, x) / N_g, (C m,) float64.
+
+    Columns as for `batch.BucketEstimates`: lists of text per attribute, a list of values and one of `counts`.
+    """
 
     conditions: Masks
     sensitive: str
@@ -155,25 +151,15 @@ class CrossedBuckets:
         return total[:, :-1].ravel()
 
     def _block(self, batch: Any) -> Float64Array:
-        starts, values = _lists(batch, self.sensitive)
-        counts = _lists(batch, self.counts)[1].to_numpy(zero_copy_only=False).astype(np.float64)
-        given = np.zeros((batch.num_rows, len(self.values) + 1), dtype=np.float64)
+        """(C, m + 1) float64: the estimates over the buckets of one block."""
+        starts, values = lists(batch, self.sensitive)
+        counts = lists(batch, self.counts)[1].to_numpy(zero_copy_only=False).astype(np.float64)
+        value_counts = np.zeros((batch.num_rows, len(self.values) + 1), dtype=np.float64)
         bucket = np.repeat(np.arange(batch.num_rows), np.diff(starts))
-        np.add.at(given, (bucket, codes_in(values, self.values)), counts)
-        columns = {a: _lists(batch, a) for a in self.conditions.domains}
+        np.add.at(value_counts, (bucket, codes_in(values, self.values)), counts)
+        columns = {a: lists(batch, a) for a in self.conditions.domains}
         starts = next(iter(columns.values()))[0]
         meeting = self.conditions.meeting({a: self.conditions.codes(a, items) for a, (_, items) in columns.items()})
         matching = np.add.reduceat(meeting, starts[:-1], axis=0, dtype=np.float64)
-        found: Float64Array = matching.T @ (given / given.sum(axis=1, keepdims=True))
-        return found
-
-
-def _column(batch: Any, name: str) -> Any:
-    return batch.column(batch.schema.get_field_index(name))
-
-
-def _lists(batch: Any, name: str) -> tuple[Int64Array, Any]:
-    """(where each row's items start, and the end; all items) of a list column."""
-    column = _column(batch, name)
-    sizes = column.value_lengths().to_numpy(zero_copy_only=False)
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), column.flatten()
+        estimates: Float64Array = matching.T @ (value_counts / value_counts.sum(axis=1, keepdims=True))
+        return estimates

@@ -17,7 +17,7 @@ from anonlib.queries.predicate import Predicate
 
 
 def record_columns(predicate: Predicate) -> dict[str, str]:
-    """Aggregates of the records by sub-table: n_i, o_i, and the observed count in the whole sub-table."""
+    """SQL aggregates of the records by sub-table: n_i, o_i, and the observed count in the whole sub-table."""
     return {
         "matching": f"count_if({predicate.visible})",
         "observed": f"count_if({predicate.visible} AND {predicate.sensitive})",
@@ -26,7 +26,7 @@ def record_columns(predicate: Predicate) -> dict[str, str]:
 
 
 def domain_columns(predicate: Predicate, count: str) -> dict[str, str]:
-    """Aggregates of the domains by sub-table, over one row per value: s_i and C_i, with `count` the SQL of a value's true count."""
+    """SQL aggregates of the domains by sub-table, over one row per value: s_i and C_i. count : the SQL of a value's true count."""
     return {
         "accepted": f"count_if({predicate.sensitive})",
         "true_in_all": f"sum(IF({predicate.sensitive}, {count}, 0L))",

@@ -46,7 +46,7 @@ class NumberSet:
 
     @staticmethod
     def all() -> NumberSet:
-        """Every number."""
+        """The set of every number."""
         return NumberSet((Piece(-math.inf, False, math.inf, False),))
 
     @staticmethod
@@ -66,33 +66,33 @@ class NumberSet:
         return NumberSet(pieces)
 
     def complement(self) -> NumberSet:
-        """Every other number."""
-        found: list[Piece] = []
+        """The set of every number that is not in this one. O(pieces)."""
+        gaps: list[Piece] = []
         start: Bound = -math.inf
         start_in = False
         for piece in self.pieces:
-            _keep(found, start, start_in, piece.low, not piece.low_in)
+            _keep(gaps, start, start_in, piece.low, not piece.low_in)
             start, start_in = piece.high, not piece.high_in
-        _keep(found, start, start_in, math.inf, False)
-        return NumberSet(tuple(found))
+        _keep(gaps, start, start_in, math.inf, False)
+        return NumberSet(tuple(gaps))
 
     def intersection(self, other: NumberSet) -> NumberSet:
-        """What both hold. O(pieces)."""
-        found: list[Piece] = []
+        """The set of the numbers that are in both. O(pieces of both)."""
+        common: list[Piece] = []
         i = j = 0
         while i < len(self.pieces) and j < len(other.pieces):
             a, b = self.pieces[i], other.pieces[j]
             low = max((a.low, not a.low_in), (b.low, not b.low_in))
             high = min((a.high, a.high_in), (b.high, b.high_in))
-            _keep(found, low[0], not low[1], *high)
+            _keep(common, low[0], not low[1], *high)
             if (a.high, a.high_in) <= (b.high, b.high_in):
                 i += 1
             else:
                 j += 1
-        return NumberSet(tuple(found))
+        return NumberSet(tuple(common))
 
     def union(self, other: NumberSet) -> NumberSet:
-        """What either holds."""
+        """The set of the numbers that are in either. O(pieces of both)."""
         return self.complement().intersection(other.complement()).complement()
 
     def whole(self) -> list[tuple[int | None, int | None]]:
@@ -110,9 +110,10 @@ class NumberSet:
         return runs
 
 
-def _keep(found: list[Piece], low: Bound, low_in: bool, high: Bound, high_in: bool) -> None:
+def _keep(pieces: list[Piece], low: Bound, low_in: bool, high: Bound, high_in: bool) -> None:
+    """Append the piece to `pieces` unless it is empty."""
     if low < high or (low == high and low_in and high_in):
-        found.append(Piece(low, low_in, high, high_in))
+        pieces.append(Piece(low, low_in, high, high_in))
 
 
 def number_set(node: Any, spark_type: str, time_zone: str) -> NumberSet:
@@ -188,13 +189,14 @@ def code_of_literal(spark_type: str, time_zone: str) -> Callable[[Any], Fraction
             return Fraction(_microseconds(datetime.datetime.fromisoformat(text), spark_type, time_zone))
         if spark_type in ("float", "double"):
             return sign * Fraction(float(text))
-        found = re.fullmatch(r"decimal\(\d+,(\d+)\)", spark_type)
-        return sign * Fraction(text) * Fraction(10) ** (int(found[1]) if found else 0)
+        decimal = re.fullmatch(r"decimal\(\d+,(\d+)\)", spark_type)
+        return sign * Fraction(text) * Fraction(10) ** (int(decimal[1]) if decimal else 0)
 
     return code
 
 
 def _microseconds(moment: datetime.datetime, spark_type: str, time_zone: str) -> int:
+    """Microseconds from 1970 to the moment; `timestamp` in UTC, `timestamp_ntz` as it is written."""
     if spark_type == "timestamp":
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=_zone(time_zone))
@@ -219,14 +221,14 @@ def _zone(name: str) -> datetime.tzinfo:
         ) from None
 
 
-def shares_sql(found: NumberSet, low: str, high: str, whole: bool) -> tuple[str, str, str]:
-    """SQL over the codes `low` and `high` of an interval: (the share of it in the set, is all of it?, is some of it?).
+def shares_sql(numbers: NumberSet, low: str, high: str, whole: bool) -> tuple[str, str, str]:
+    """SQL over the codes `low` and `high` of an interval: (the share of it in `numbers`, is all of it in it?, is some of it?).
 
-    Whole codes are counted one by one; floating ones by length, for which the ends of pieces do not matter but for a single point.
+    whole : count whole codes one by one; else by length, for which the ends of pieces do not matter but for a single point
     """
     if whole:
-        return _whole_shares(found.whole(), low, high)
-    return _length_shares(found.pieces, low, high)
+        return _whole_shares(numbers.whole(), low, high)
+    return _length_shares(numbers.pieces, low, high)
 
 
 def _whole_shares(runs: Sequence[tuple[int | None, int | None]], low: str, high: str) -> tuple[str, str, str]:
@@ -262,8 +264,8 @@ def _length_shares(pieces: Sequence[Piece], low: str, high: str) -> tuple[str, s
         touched.append(
             f"({low} {'<=' if piece.high_in else '<'} {to} AND {high} {'>=' if piece.low_in else '>'} {from_})"
         )
-    share, all_, some = _joined(overlaps, within, touched, lambda total: f"least(1D, ({total}) / ({high} - {low}))")
-    return f"IF({low} = {high}, IF({all_}, 1D, 0D), {share})", all_, some
+    share, all_, any_ = _joined(overlaps, within, touched, lambda total: f"least(1D, ({total}) / ({high} - {low}))")
+    return f"IF({low} = {high}, IF({all_}, 1D, 0D), {share})", all_, any_
 
 
 def _double(bound: Bound) -> str:
@@ -274,6 +276,7 @@ def _double(bound: Bound) -> str:
 def _joined(
     overlaps: list[str], within: list[str], touched: list[str], share: Callable[[str], str]
 ) -> tuple[str, str, str]:
+    """The three expressions of `shares_sql` from those of each piece; share : from the sum of the overlaps."""
     if not overlaps:
         return "0D", "FALSE", "FALSE"
     return share(" + ".join(overlaps)), f"({' OR '.join(within)})", f"({' OR '.join(touched)})"

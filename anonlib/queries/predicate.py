@@ -84,7 +84,7 @@ class ColumnCondition:
     sql: str
 
     def over(self, variable: str, spark_type: str) -> str:
-        """The same as SQL over a variable of a lambda function instead of the column."""
+        """The same condition as Spark SQL over a lambda's variable instead of the column. spark_type : the column's."""
         writer = _Writer({variable: spark_type})
         return " AND ".join(writer.condition(_renamed(node, variable)) for node in self.nodes)
 
@@ -94,7 +94,7 @@ def parse_by_column(text: str, columns: Mapping[str, str]) -> dict[str, ColumnCo
 
     As `parse`, but OR and NOT may not mix any two columns.
     """
-    found: dict[str, list[tuple[Node, _Part]]] = {}
+    by_column: dict[str, list[tuple[Node, _Part]]] = {}
     for node, part in _read(text, columns):
         if not part.columns:
             truth = _constant(node)
@@ -106,10 +106,10 @@ def parse_by_column(text: str, columns: Mapping[str, str]) -> dict[str, ColumnCo
                 f"{part.sql_of_user!r} mixes {' and '.join(sorted(part.columns))} under one OR or NOT; a generalized release says of "
                 "each column what it may be, so join conditions on different columns by AND at the top level, or ask two queries"
             )
-        found.setdefault(min(part.columns), []).append((node, part))
+        by_column.setdefault(min(part.columns), []).append((node, part))
     return {
         column: ColumnCondition(tuple(node for node, _ in parts), " AND ".join(part.sql for _, part in parts))
-        for column, parts in found.items()
+        for column, parts in by_column.items()
     }
 
 
@@ -127,6 +127,7 @@ def _constant(node: Node) -> bool:
 
 
 def _renamed(node: Node, variable: str) -> Node:
+    """A copy of the tree with its columns replaced by `variable`."""
     copy = node.copy()
     for column in list(copy.find_all(exp.Column)):
         column.set("this", exp.to_identifier(variable))
@@ -162,6 +163,7 @@ class _Part:
 
     @staticmethod
     def of(node: Node, columns: Mapping[str, str]) -> _Part:
+        """The conjunct at `node`. Raises SpecError for what may not stand in a predicate."""
         writer = _Writer(columns)
         return _Part(writer.condition(node), writer.used, node.sql(dialect="spark"))
 
@@ -181,15 +183,15 @@ def _conjuncts(node: Node) -> Iterator[Node]:
 
 def _alternatives(node: Node, kind: Any) -> list[Node]:
     """The operands of a chain of ORs (or ANDs), in order, without recursion."""
-    found: list[Node] = []
+    operands: list[Node] = []
     waiting = [node]
     while waiting:
         top = waiting.pop()
         if isinstance(top, kind):
             waiting += [top.expression, top.this]
         else:
-            found.append(top)
-    return found
+            operands.append(top)
+    return operands
 
 
 class _Writer:
@@ -201,6 +203,7 @@ class _Writer:
         self.used: set[str] = set()
 
     def condition(self, node: Node) -> str:
+        """The condition at `node` as Spark SQL. Raises SpecError for what may not stand in a predicate."""
         if isinstance(node, exp.Paren):
             return self.condition(node.this)
         for kind, word in ((exp.And, " AND "), (exp.Or, " OR ")):
@@ -237,7 +240,7 @@ class _Writer:
         return f"({quoted(name)} {operator} {self.value(right, name)})"
 
     def column(self, node: Node) -> str:
-        """The existing column that a node names."""
+        """The name of the existing column that a node names. Raises SpecError when there is none, or it is no column."""
         if not isinstance(node, exp.Column):
             raise self._refusal(node)
         if len(node.parts) > 1:
@@ -302,7 +305,7 @@ class _Writer:
 
     def _only(self, node: Node, allowed: tuple[str, ...]) -> None:
         """Refuses forms that sqlglot keeps in further arguments of the same node (a subquery under IN)."""
-        if any(given for name, given in node.args.items() if name not in allowed and given):
+        if any(argument for name, argument in node.args.items() if name not in allowed and argument):
             raise self._refusal(node)
 
     def _refusal(self, node: Node) -> SpecError:

@@ -83,14 +83,14 @@ class ReconstructedCount:
 
 
 def terms(operators: Operators, matching: Any, accepted: Any, observed: Any) -> tuple[Float64Array, Float64Array]:
-    """(f*_i, its estimated variance) for each sub-table.
+    """(f*_i, its estimated variance) for each sub-table, float64 of the broadcast shape. Equation (7), summed over the accepted values.
 
-    matching : n_i, accepted : s_i <= m_i, observed : o_i <= n_i; arrays that broadcast over a last axis of k sub-tables.
+    matching : n_i, accepted : s_i <= m_i, observed : o_i <= n_i; arrays that broadcast over a last axis of k sub-tables
     """
     n, s, o = (np.asarray(a, dtype=np.float64) for a in (matching, accepted, observed))
     p, b = operators.retention, s * operators.replacement
-    found = (o - b * n) / p
-    return found, _variance(p, b, n, found)
+    estimate = (o - b * n) / p
+    return estimate, _variance(p, b, n, estimate)
 
 
 def variance(operators: Operators, matching: Any, accepted: Any, true: Any) -> Float64Array:
@@ -145,6 +145,7 @@ def confidence_interval(
 
 
 def _variance(p: Float64Array, b: Float64Array, n: Float64Array, f: Float64Array) -> Float64Array:
+    """Var[f*_i] of the module's formula, at least 0. b : s_i q_i; n : matching records; f : how many of them have a wanted value."""
     a = p + b
-    found: Float64Array = np.maximum(0, (f * a * (1 - a) + (n - f) * b * (1 - b)) / p**2)
-    return found
+    spread: Float64Array = np.maximum(0, (f * a * (1 - a) + (n - f) * b * (1 - b)) / p**2)
+    return spread

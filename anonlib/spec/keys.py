@@ -28,14 +28,14 @@ HOW = 'make one with: python -c "import secrets; print(secrets.token_hex(32))"'
 _REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+")
 
 
-def read_key_reference(given: Any) -> str:
-    """ "env:NAME" or "file:PATH". The message never repeats what was given: it may be the key itself."""
-    if not isinstance(given, str) or not _REFERENCE.fullmatch(given):
+def read_key_reference(reference: Any) -> str:
+    """A reference to a key, "env:NAME" or "file:PATH". The message never repeats what was written: it may be the key itself."""
+    if not isinstance(reference, str) or not _REFERENCE.fullmatch(reference):
         raise fault(
             "write where the key lies, env:NAME or file:PATH, and never the key itself, which would be copied wherever the spec goes; "
             "leave random out for a fresh key"
         )
-    return given
+    return reference
 
 
 def resolve_key(
@@ -77,9 +77,9 @@ def resolve_key(
         )
     key = bytes.fromhex(digits)
     if reason := weakness(key, digits):
-        where = without_secrets(reference)
+        place = without_secrets(reference)
         raise SpecError(
-            f"random.key: the key at {where} can be guessed ({reason}), and whoever guesses it undoes the release; {HOW}"
+            f"random.key: the key at {place} can be guessed ({reason}), and whoever guesses it undoes the release; {HOW}"
         )
     return key
 

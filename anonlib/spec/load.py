@@ -33,40 +33,42 @@ def load_spec(path: str | Path, base_dir: str | Path | None = None) -> ReleaseSp
 
 
 def parse_spec(
-    given: Mapping[str, Any], base_dir: str | Path | None = None, *, given_frame: bool = False
+    mapping: Mapping[str, Any], base_dir: str | Path | None = None, *, given_frame: bool = False
 ) -> ReleaseSpec:
     """The release spec in a mapping shaped like the YAML file.
 
-    given       : scalars may be text or Python values; numbers of a guarantee must not be floats
+    mapping     : scalars may be text or Python values; numbers of a guarantee must not be floats
     base_dir    : where relative hierarchy files start, default the working directory
     given_frame : the caller holds the table as a DataFrame, so `input` must be absent and `output` may be
 
     Raises SpecError: one sentence, or a list of them, each with key path, value and mend.
     """
-    faults = _ends(given, given_frame) if isinstance(given, Mapping) else []
+    faults = _ends(mapping, given_frame) if isinstance(mapping, Mapping) else []
     try:
-        spec = ReleaseSpec.model_validate(given, context={"base_dir": None if base_dir is None else str(base_dir)})
+        spec = ReleaseSpec.model_validate(mapping, context={"base_dir": None if base_dir is None else str(base_dir)})
     except ValidationError as error:
-        raise SpecError(_told(faults + faults_of(error))) from None
+        raise SpecError(_message(faults + faults_of(error))) from None
     if faults:
-        raise SpecError(_told(faults))
+        raise SpecError(_message(faults))
     return spec
 
 
-def _ends(given: Mapping[str, Any], given_frame: bool) -> list[Fault]:
+def _ends(mapping: Mapping[str, Any], given_frame: bool) -> list[Fault]:
+    """Faults of `input` and `output`: missing where the caller holds no table, given where he does."""
     if given_frame:
         return (
             [("input", "the table was handed over as a DataFrame; leave this out")]
-            if given.get("input") is not None
+            if mapping.get("input") is not None
             else []
         )
     needed = {
         "input": "the table to publish, e.g. input: {path: data/census.parquet, format: parquet}",
         "output": "where the release goes, e.g. output: {path: releases/census}",
     }
-    return [(key, f"missing; add {mend}") for key, mend in needed.items() if given.get(key) is None]
+    return [(key, f"missing; add {mend}") for key, mend in needed.items() if mapping.get(key) is None]
 
 
-def _told(faults: list[Fault]) -> str:
+def _message(faults: list[Fault]) -> str:
+    """The faults as one sentence, or as a list of them; without secrets."""
     lines = [without_secrets(f"{path}: {sentence}" if path else sentence) for path, sentence in faults]
     return lines[0] if len(lines) == 1 else f"{len(lines)} things to mend:\n  " + "\n  ".join(lines)

@@ -42,25 +42,25 @@ class Part(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _keys(cls, given: Any) -> Any:
-        if isinstance(given, cls):
-            return given
-        if not isinstance(given, Mapping):
-            raise fault(f"{shown(given)} is not a mapping; its keys are {listed(cls.keys())}")
+    def _keys(cls, value: Any) -> Any:
+        if isinstance(value, cls):
+            return value
+        if not isinstance(value, Mapping):
+            raise fault(f"{shown(value)} is not a mapping; its keys are {listed(cls.keys())}")
         known = {field.alias or name: field for name, field in cls.model_fields.items()}
         faults = [
             (str(key), f"no such key{did_you_mean(key, known)}; the keys here are {listed(known)}")
-            for key in given
+            for key in value
             if key not in known
         ]
         faults += [
             (name, f"missing; add {field.description or 'it'}")
             for name, field in known.items()
-            if field.is_required() and name not in given
+            if field.is_required() and name not in value
         ]
         if faults:
             raise Faults(*faults)
-        return dict(given)
+        return dict(value)
 
     @classmethod
     def keys(cls) -> list[str]:
@@ -76,25 +76,25 @@ class Part(BaseModel):
 
 def faults_of(error: ValidationError) -> list[Fault]:
     """Every fault in a pydantic error, as (key path, sentence); no message of pydantic's own reaches a user unworded."""
-    found: list[Fault] = []
-    for each in error.errors():
-        path = dotted(each["loc"])
-        cause = each.get("ctx", {}).get("error")
+    faults: list[Fault] = []
+    for detail in error.errors():
+        path = dotted(detail["loc"])
+        cause = detail.get("ctx", {}).get("error")
         if isinstance(cause, Faults):
-            found += [(joined(path, inner), sentence) for inner, sentence in cause.faults]
-        elif each["type"] == "literal_error":
-            choices = re.findall(r"'([^']*)'", each["ctx"]["expected"])
-            found.append(
+            faults += [(joined(path, inner), sentence) for inner, sentence in cause.faults]
+        elif detail["type"] == "literal_error":
+            choices = re.findall(r"'([^']*)'", detail["ctx"]["expected"])
+            faults.append(
                 (
                     path,
-                    f"{shown(each['input'])} is no choice here; write one of {listed(choices)}{did_you_mean(each['input'], choices)}",
+                    f"{shown(detail['input'])} is no choice here; write one of {listed(choices)}{did_you_mean(detail['input'], choices)}",
                 )
             )
         else:
-            found.append(
-                (path, f"{shown(each['input'])} cannot be used here ({each['msg'][:1].lower()}{each['msg'][1:]})")
+            faults.append(
+                (path, f"{shown(detail['input'])} cannot be used here ({detail['msg'][:1].lower()}{detail['msg'][1:]})")
             )
-    return found
+    return faults
 
 
 def dotted(location: Iterable[int | str]) -> str:
@@ -106,7 +106,7 @@ def dotted(location: Iterable[int | str]) -> str:
 
 
 def joined(path: str, inner: str) -> str:
-    """Two key paths, one under the other."""
+    """The key path `inner` under `path`: "columns" and "other[1]" are "columns.other[1]"."""
     return path + ("." if path and inner and not inner.startswith("[") else "") + inner
 
 
@@ -128,17 +128,17 @@ _SECRETS = re.compile(
 def without_secrets(message: str) -> str:
     """A message in which whatever looks like a key is replaced by its length: a key that stands at a wrong place of the spec, even as
     a name, must not go on into logs."""
-    return _SECRETS.sub(lambda found: f"({len(found[0])} characters that look like a key)", message)
+    return _SECRETS.sub(lambda match: f"({len(match[0])} characters that look like a key)", message)
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names for a message."""
+    """Names joined by commas, as a message lists them."""
     return ", ".join(names)
 
 
-def did_you_mean(given: Any, known: Iterable[str]) -> str:
-    """ " (did you mean x?)" when a known name is close to the one given, else ""."""
-    close = get_close_matches(str(given).lower(), list(known), n=1, cutoff=0.6)
+def did_you_mean(name: Any, known: Iterable[str]) -> str:
+    """ " (did you mean x?)" when a known name is close to `name`, else ""."""
+    close = get_close_matches(str(name).lower(), list(known), n=1, cutoff=0.6)
     return f" (did you mean {close[0]}?)" if close else ""
 
 
@@ -160,14 +160,14 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,
 
 
 def read_text(value: Any) -> str:
-    """Text that is not empty."""
+    """A text that is not empty. Raises Faults for anything else."""
     if not isinstance(value, str) or not value:
         raise fault(f"{shown(value)} is not text; write a word, in quotes if it looks like something else")
     return value
 
 
 def read_exact(value: Any) -> Fraction:
-    """The rational that text, an int, a Fraction or a Decimal spells; a float is refused."""
+    """The rational that text, an int, a Fraction or a Decimal spells. Raises Faults for a float, and for what is no number."""
     written = value.strip() if isinstance(value, str) else value
     if isinstance(written, str) and (len(written) > 100 or not _NUMBER.fullmatch(written)):
         raise fault(f"{shown(value)} is not a number; write a decimal or a fraction, e.g. 0.02 or 1/13")
@@ -178,7 +178,7 @@ def read_exact(value: Any) -> Fraction:
 
 
 def read_not_negative(value: Any) -> Fraction:
-    """A rational of 0 or more."""
+    """A rational of 0 or more, exactly. Raises Faults."""
     number = read_exact(value)
     if number < 0:
         raise fault(f"{text(number)} is negative; write 0 or more")
@@ -186,7 +186,7 @@ def read_not_negative(value: Any) -> Fraction:
 
 
 def read_share(value: Any) -> Fraction:
-    """A rational above 0 and at most 1."""
+    """A rational above 0 and at most 1, exactly. Raises Faults."""
     number = read_exact(value)
     if not 0 < number <= 1:
         raise fault(f"{text(number)} is not a share; write a number above 0 and at most 1, e.g. 0.05")
@@ -202,7 +202,7 @@ def read_seconds(value: Any) -> float:
 
 
 def read_flag(value: Any) -> bool:
-    """true or false."""
+    """A switch: true or false, as a bool or as text. Raises Faults."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):

@@ -30,6 +30,7 @@ def nested(one: str, other: str) -> bool:
 
 
 def _meet_literally(one: list[str], other: list[str]) -> bool:
+    """Whether one of two lists of path components begins with the other."""
     return all(a == b for a, b in zip(one, other, strict=False))
 
 
@@ -39,9 +40,10 @@ def _meet(pattern: list[str], path: list[str]) -> bool:
 
 
 def _matches(part: str, name: str) -> bool:
+    """Whether a component of a pattern matches a name."""
     if not _GLOB.search(part) and "\\" not in part:
         return part == name
-    escaped = re.sub(r"\\(.)", lambda found: f"[{found.group(1)}]", part).replace("[^", "[!")
+    escaped = re.sub(r"\\(.)", lambda match: f"[{match.group(1)}]", part).replace("[^", "[!")
     return fnmatch.fnmatchcase(name, escaped)
 
 
@@ -70,6 +72,7 @@ def _place(path: str, literal: bool = False) -> list[str]:
 
 
 def _without_dots(parts: list[str]) -> list[str]:
+    """The components with `..` resolved."""
     kept: list[str] = []
     for part in parts:
         if part != "..":
@@ -98,11 +101,11 @@ def _local(path: str) -> str:
 
 def _alternatives(pattern: str) -> list[str]:
     """`a{b,c}d` is abd and acd, innermost braces first."""
-    found = re.search(r"(?<!\\)\{([^{}]*)\}", pattern)
-    if found is None:
+    braces = re.search(r"(?<!\\)\{([^{}]*)\}", pattern)
+    if braces is None:
         return [pattern]
     return [
         whole
-        for choice in found.group(1).split(",")
-        for whole in _alternatives(pattern[: found.start()] + choice + pattern[found.end() :])
+        for choice in braces.group(1).split(",")
+        for whole in _alternatives(pattern[: braces.start()] + choice + pattern[braces.end() :])
     ]

@@ -139,15 +139,16 @@ def record_options(options: Mapping[str, str]) -> dict[str, str]:
 
 def option(options: Mapping[str, str], name: str) -> str | None:
     """An option's text, its name compared without regard to case, or None."""
-    return next((value for given, value in options.items() if given.lower() == name.lower()), None)
+    return next((value for spelling, value in options.items() if spelling.lower() == name.lower()), None)
 
 
 def is_on(options: Mapping[str, str], name: str) -> bool:
-    """Whether a switch is given and on."""
+    """Whether the switch `name` is among the options and on."""
     return (option(options, name) or "false").lower() == "true"
 
 
 def _refusal(name: str, value: str) -> str | None:
+    """Why an option is refused, with the mend; None when it is not. name, value : in lower case."""
     if name == "mode":
         if value == "failfast":
             return None

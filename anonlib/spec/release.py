@@ -25,22 +25,22 @@ ColumnType = Literal["numeric", "categorical"]
 Handling = Literal["keep", "drop", "error"]
 
 
-def read_options(given: Any) -> dict[str, str]:
+def read_options(mapping: Any) -> dict[str, str]:
     """{option: its text}; true, false and numbers may come as Python values."""
-    if not isinstance(given, Mapping):
-        raise fault(f"{shown(given)} is not a mapping; write the reader's options, e.g. {{header: true}}")
+    if not isinstance(mapping, Mapping):
+        raise fault(f"{shown(mapping)} is not a mapping; write the reader's options, e.g. {{header: true}}")
     faults: list[Fault] = []
-    found: dict[str, str] = {}
-    for key, value in given.items():
+    options: dict[str, str] = {}
+    for key, value in mapping.items():
         if isinstance(value, bool):
-            found[str(key)] = "true" if value else "false"
+            options[str(key)] = "true" if value else "false"
         elif isinstance(value, (str, int, float)):
-            found[str(key)] = str(value)
+            options[str(key)] = str(value)
         else:
             faults.append((str(key), f"{shown(value)} is not an option's value; write text, a number, true or false"))
     if faults:
         raise Faults(*faults)
-    return found
+    return options
 
 
 class Input(Part):
@@ -118,13 +118,13 @@ class Column(Part):
     type: ColumnType = "categorical"
 
 
-def read_hierarchy_file(given: Any, info: ValidationInfo) -> Hierarchy | None:
+def read_hierarchy_file(value: Any, info: ValidationInfo) -> Hierarchy | None:
     """The parsed hierarchy of a CSV path; a relative path starts at the working directory (or the base_dir given)."""
-    if given is None or isinstance(given, Hierarchy):
-        return given
+    if value is None or isinstance(value, Hierarchy):
+        return value
     base_dir = (info.context or {}).get("base_dir")
     try:
-        return read_hierarchy(os.path.join(base_dir or "", read_text(given)))
+        return read_hierarchy(os.path.join(base_dir or "", read_text(value)))
     except SpecError as error:
         raise fault(str(error)) from None
 
@@ -152,23 +152,25 @@ class Sensitive(ColumnWithHierarchy):
     """A column that nobody may infer of a person. Its hierarchy says which values are close, for the methods that ask."""
 
 
-def _listed_columns(given: Any) -> list[Any]:
+def _listed_columns(value: Any) -> list[Any]:
     """A bare name stands for a categorical column of that name."""
-    if not isinstance(given, (list, tuple)):
-        raise fault(f"{shown(given)} is not a list of columns; write e.g. [{{name: age, type: numeric}}, country]")
-    if not given:
+    if not isinstance(value, (list, tuple)):
+        raise fault(f"{shown(value)} is not a list of columns; write e.g. [{{name: age, type: numeric}}, country]")
+    if not value:
         raise fault("the list is empty; name at least one column")
-    return [{"name": item} if isinstance(item, str) else item for item in given]
+    return [{"name": item} if isinstance(item, str) else item for item in value]
 
 
-def _one_or_more(given: Any) -> list[Any]:
-    return _listed_columns([given] if isinstance(given, (str, Mapping, Column)) else given)
+def _one_or_more(value: Any) -> list[Any]:
+    """One column, or a list of them, as a list."""
+    return _listed_columns([value] if isinstance(value, (str, Mapping, Column)) else value)
 
 
-def _names(given: Any) -> list[Any]:
-    if not isinstance(given, (list, tuple)):
-        raise fault(f"{shown(given)} is not a list of column names; write e.g. [name, ssn]")
-    return list(given)
+def _names(value: Any) -> list[Any]:
+    """A list of column names."""
+    if not isinstance(value, (list, tuple)):
+        raise fault(f"{shown(value)} is not a list of column names; write e.g. [name, ssn]")
+    return list(value)
 
 
 Names = Annotated[tuple[Text, ...], BeforeValidator(_names)]
@@ -195,10 +197,10 @@ class Columns(Part):
     @model_validator(mode="after")
     def _once_each(self) -> Columns:
         faults: list[Fault] = []
-        seen: dict[str, tuple[str, str]] = {}
+        named: dict[str, tuple[str, str]] = {}
         for role, name in self.roles():
-            if name.lower() in seen:
-                earlier_role, earlier = seen[name.lower()]
+            if name.lower() in named:
+                earlier_role, earlier = named[name.lower()]
                 same = "" if name == earlier else f" as {earlier!r}, which Spark does not tell apart"
                 faults.append(
                     (
@@ -206,7 +208,7 @@ class Columns(Part):
                         f"{name!r} is already named under {earlier_role}{same}; name each column once, in its one role",
                     )
                 )
-            seen[name.lower()] = (role, name)
+            named[name.lower()] = (role, name)
         if faults:
             raise Faults(*faults)
         return self
@@ -228,12 +230,12 @@ class Columns(Part):
 
     @property
     def quasi_identifier_names(self) -> tuple[str, ...]:
-        """Names of the quasi-identifiers, in order."""
+        """The names of the quasi-identifiers, in the spec's order."""
         return tuple(column.name for column in self.quasi_identifiers)
 
     @property
     def sensitive_names(self) -> tuple[str, ...]:
-        """Names of the sensitive columns, in order."""
+        """The names of the sensitive columns, in the spec's order."""
         return tuple(column.name for column in self.sensitive)
 
     @property
@@ -255,28 +257,28 @@ class Random(Part):
     Whatever is written here by mistake may be the key, so no message about this part repeats it.
     """
 
-    key: Annotated[str | None, BeforeValidator(lambda given: None if given is None else read_key_reference(given))] = (
+    key: Annotated[str | None, BeforeValidator(lambda value: None if value is None else read_key_reference(value))] = (
         None
     )
     allow_open_key_file: Flag = False
 
     @model_validator(mode="before")
     @classmethod
-    def _keys(cls, given: Any) -> Any:
-        if isinstance(given, cls):
-            return given
-        if not isinstance(given, Mapping):
+    def _keys(cls, value: Any) -> Any:
+        if isinstance(value, cls):
+            return value
+        if not isinstance(value, Mapping):
             raise fault(
                 "this is not a mapping; write where the key lies, e.g. random: {key: env:ANONLIB_KEY}, or leave random out for a fresh key"
             )
-        unknown = [key for key in given if key not in cls.model_fields]
+        unknown = [key for key in value if key not in cls.model_fields]
         if unknown:
             near = did_you_mean(unknown[0], cls.model_fields)
             raise fault(
                 f"{len(unknown)} of the keys here do not exist{near}, and are not repeated, since they may be secret; the keys here are "
                 f"{listed(cls.keys())}"
             )
-        return dict(given)
+        return dict(value)
 
 
 class ReleaseSpec(Part):

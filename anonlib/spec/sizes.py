@@ -15,22 +15,22 @@ PARTITION_SIZE = 100_000
 _whole = whole(at_least=1)
 
 
-def read_partition_size(given: Any) -> int | str:
-    """A number of records, or "all" for a table in one piece."""
-    if given == "all":
+def read_partition_size(value: Any) -> int | str:
+    """A number of records, at least 1, or "all" for a table in one piece. Raises Faults."""
+    if value == "all":
         return "all"
     try:
-        size: int = _whole.func(given)  # type: ignore[call-arg]
+        size: int = _whole.func(value)  # type: ignore[call-arg]
     except ValueError:
-        raise fault(f"{shown(given)} is no number of records; write e.g. {PARTITION_SIZE}, or all") from None
+        raise fault(f"{shown(value)} is no number of records; write e.g. {PARTITION_SIZE}, or all") from None
     return size
 
 
-def read_closeness(given: Any) -> Fraction:
-    """t: an earth mover's distance above 0 and below 1."""
-    t = read_exact(given)
+def read_closeness(value: Any) -> Fraction:
+    """t, an earth mover's distance above 0 and below 1, exactly. Raises Faults."""
+    t = read_exact(value)
     if not 0 < t < 1:
-        raise fault(f"{shown(given)} is no distance to keep; write a number above 0 and below 1, e.g. 0.35")
+        raise fault(f"{shown(value)} is no distance to keep; write a number above 0 and below 1, e.g. 0.35")
     return t
 
 

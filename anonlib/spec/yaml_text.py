@@ -19,15 +19,16 @@ class _TextLoader(yaml.SafeLoader):
     """SafeLoader with null (and the merge key) as the only scalars that are not text, and duplicate keys refused."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[Any] = set()
+        """A mapping whose keys are single words, none written twice."""
+        keys: set[Any] = set()
         for key_node, _ in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
                 raise yaml.constructor.ConstructorError(None, None, "a key must be one word", key_node.start_mark)
-            if key_node.value in seen:
+            if key_node.value in keys:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key {key_node.value!r} is written twice", key_node.start_mark
                 )
-            seen.add(key_node.value)
+            keys.add(key_node.value)
         return super().construct_mapping(node, deep)
 
 
@@ -48,8 +49,8 @@ def parse_yaml(text: str) -> Any:
         return yaml.load(text, Loader=_TextLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise SpecError(f"{where}{error.problem or error.context}; mend the YAML there") from None
+        position = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise SpecError(f"{position}{error.problem or error.context}; mend the YAML there") from None
     except yaml.YAMLError as error:
         raise SpecError(f"this is not YAML ({' '.join(str(error).split())})") from None
     except RecursionError:

@@ -343,7 +343,7 @@ FAULTS = (
     Fault(f"{PRIVACY}.counts:SensitiveCounts.frequency", "a factor 2", FOLLOWS, times(2), LINEAR),
     Fault(f"{KERNELS}.ranked.round_robin:RoundRobin.__call__", "a bucket further", "buckets of qit and st", one_bucket_on, LINEAR),
     Fault(f"{KERNELS}.ranked.round_robin:composition", "a value instead of another", "overall counts of sensitive values", a_value_less, LINEAR),
-    Fault(f"{PRIVACY}.f_privacy:told_by_counts", "half of it", WORDS, told_half, FAKED),
+    Fault(f"{PRIVACY}.f_privacy:real_shares", "half of it", WORDS, told_half, FAKED),
     Fault("anonlib.solvers.buckets.fake_values:apportion", "whatever the frequency", "fake values by frequency", drawn_evenly, FAKED),
     Fault("anonlib.solvers.buckets.fake_lists:fakes_beside", "a fake instead of another", "fake values by frequency", fakes_of_one_value, FAKED),
     Fault(f"{KERNELS}.ranked.fake_deal:FakeDeal.__call__", "a bucket further", "buckets of qit and st", one_bucket_on, FAKED),

@@ -27,7 +27,7 @@ VALUES = {"flu": 40, "asthma": 30, "HIV": 6, "gout": 24, "cold": 20}
 
 @pytest.fixture(scope="module", autouse=True)
 def _each_table_is_scanned_once():
-    patch = scanning_once(module, "fresh_salt", "scan_qit", "scan_st", "numbering")
+    patch = scanning_once(module, "fresh_salt", "scan", "numbering")
     yield
     patch.undo()
 

@@ -25,7 +25,7 @@ PARTS = [{"flu": 400, "asthma": 300, "gout": 140, "cold": 100}, {"HIV": 60, "gou
 
 @pytest.fixture(scope="module", autouse=True)
 def _each_table_is_scanned_once():
-    patch = scanning_once(module, "too_large", "scan_operators", "scan_microdata", "numbering")
+    patch = scanning_once(module, "too_large", "scan", "numbering")
     yield
     patch.undo()
 

@@ -12,7 +12,7 @@ from anonlib.domains import CategoricalDomain, NumericDomain
 from anonlib.evaluation.attacks import Listed
 from anonlib.evaluation.attacks_around import Persons
 from anonlib.evaluation.attacks_definetti import DeFinetti, Tables, definetti
-from anonlib.evaluation.attacks_definetti_boxes import Refined, beliefs, definetti_boxes, given
+from anonlib.evaluation.attacks_definetti_boxes import Refined, beliefs, conditional_shares, definetti_boxes
 from anonlib.queries.boxes import BoxReader
 from anonlib.queries.cells import Cells, Cube
 
@@ -146,7 +146,7 @@ def test_boxes_that_hide_an_association_give_it_away_when_read_together():
     cube = Cube(CELLS, 1, 2)
     tables = [np.ones((6, 2)), np.ones((3, 2))]
     for _ in range(5):
-        tables = cube.parts(Refined(BoxReader(DOMAINS, ("x", "y")), cube, given(tables))([boxes(rows)]))
+        tables = cube.parts(Refined(BoxReader(DOMAINS, ("x", "y")), cube, conditional_shares(tables))([boxes(rows)]))
     persons = Persons((np.array([0, 5]), np.array([0, 0])), np.array([0, 1]), np.ones(2))
     around = np.array([[200.0, 60.0], [60.0, 200.0]])
     believed = beliefs(around, CELLS, tables, persons)

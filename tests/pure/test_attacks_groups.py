@@ -21,7 +21,7 @@ from anonlib.evaluation.attacks_elimination import elimination, shown_most
 from anonlib.evaluation.attacks_groups import Groups, Tally, added
 from anonlib.evaluation.attacks_homogeneity import homogeneity
 from anonlib.evaluation.attacks_posterior import SubTable, posterior
-from anonlib.evaluation.attacks_registry import LAYOUTS, REGISTRY, told
+from anonlib.evaluation.attacks_registry import LAYOUTS, REGISTRY, figures_by_attack
 from anonlib.evaluation.attacks_reidentification import reidentification
 from anonlib.evaluation.attacks_sample import coarse, coarse_numbers
 from anonlib.evaluation.attacks_skewness import skewness
@@ -264,11 +264,11 @@ def test_every_attack_is_played_or_explained_on_every_layout(entry):
 def test_the_table_leaves_nothing_out_and_takes_nothing_unknown():
     for kind in LAYOUTS:
         words = {entry.name: "why not" for entry in REGISTRY if kind in entry.on}
-        found = told(kind, [], words)
+        found = figures_by_attack(kind, [], words)
         assert list(found) == [entry.name for entry in REGISTRY]
         assert all(one["words"] for one in found.values())
     with pytest.raises(AssertionError, match="no such"):
-        told("perturbed", [Attack("no such", 0, 0, None)], {entry.name: "x" for entry in REGISTRY})
+        figures_by_attack("perturbed", [Attack("no such", 0, 0, None)], {entry.name: "x" for entry in REGISTRY})
 
 
 def test_decisions_that_looked_at_both_are_named():

@@ -14,7 +14,7 @@ from anonlib.kernels.ranked.fake_values import FakeValues
 from anonlib.kernels.ranked.round_robin import Deal, composition
 from anonlib.keyed import derive
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.privacy.f_privacy import told_by_counts
+from anonlib.privacy.f_privacy import real_shares
 from anonlib.solvers.buckets.fake_lists import fakes_beside
 from anonlib.solvers.buckets.fake_values import apportion, plan
 from tests.oracles.fake_worlds import last_named, worlds_by_fakes
@@ -44,7 +44,7 @@ def enumerated(counts, sizes, numbers, s):
 
 
 def told(counts, fakes, s):
-    return told_by_counts(SensitiveCounts(tuple(map(str, range(len(counts)))), counts), fakes, s)
+    return real_shares(SensitiveCounts(tuple(map(str, range(len(counts)))), counts), fakes, s)
 
 
 def test_who_names_the_likeliest_last_value_is_right_no_more_often_than_the_words_say():

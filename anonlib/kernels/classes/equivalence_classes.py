@@ -56,10 +56,10 @@ class TakeOut:
         bucket = self.bucket_of[sensitive[0]]
         classes, number = np.empty(len(bucket), dtype=np.int64), 0
         for place, node in enumerate(np.unique(nodes).tolist()):
-            here = np.flatnonzero(nodes == node)
-            seeds = Stream(self.key, self.PURPOSE, partition, place).permutation(len(here))
-            own = self._subtree(axes[here], curve[here], bucket[here], node, seeds)
-            classes[here] = number + own
+            members = np.flatnonzero(nodes == node)
+            seeds = Stream(self.key, self.PURPOSE, partition, place).permutation(len(members))
+            own = self._subtree(axes[members], curve[members], bucket[members], node, seeds)
+            classes[members] = number + own
             number += int(own.max()) + 1
         return merged_until_kept(classes, curve, sensitive, self.sizes, self.requirement)
 
@@ -67,9 +67,9 @@ class TakeOut:
         self, axes: Float64Array, curve: Int64Array, bucket: Int64Array, node: int, seeds: Int64Array
     ) -> Int64Array:
         counts = self.tree.counts[node]
-        there = np.bincount(bucket, minlength=len(counts))
-        times = max(1, int(there.sum() // max(1, counts.sum())))
-        if not np.array_equal(there, times * counts):
+        held = np.bincount(bucket, minlength=len(counts))
+        times = max(1, int(held.sum() // max(1, counts.sum())))
+        if not np.array_equal(held, times * counts):
             raise AnonlibError("a partition does not hold the records that the tree of class sizes gives it")
         sizes = [self.tree.counts[leaf].tolist() for _ in range(times) for leaf in self.tree.leaves(node)]
         if self.neighbours == "exact":
@@ -138,14 +138,14 @@ class Symmetric:
         """(n,) int64 classes, numbered without a hole. Raises AnonlibError for records that are not those the counts foretold."""
         bucket = nodes - 1 if self.located else self._drawn(sensitive)
         noise = Stream(self.key, self.NOISE, partition).permutation(len(bucket))
-        there = np.flatnonzero(bucket != SubBuckets.REST)
+        dealt = np.flatnonzero(bucket != SubBuckets.REST)
         classes = np.zeros(len(bucket), dtype=np.int64)
-        if there.size:
-            held = np.unique(bucket[there], return_counts=True)[1]
+        if dealt.size:
+            held = np.unique(bucket[dealt], return_counts=True)[1]
             if held.min() != held.max() or len(held) != self.sub_buckets.number:
                 raise AnonlibError(BROKEN)
-            own = symmetric_classes([c[there] for c in columns], self.domains, bucket[there], noise[there], self.least)
-            classes[there] = own + (1 if len(there) < len(bucket) else 0)
+            own = symmetric_classes([c[dealt] for c in columns], self.domains, bucket[dealt], noise[dealt], self.least)
+            classes[dealt] = own + (1 if len(dealt) < len(bucket) else 0)
         refuse_broken(classes, sensitive, self.joint.sizes, self.requirement)
         if np.bincount(classes).min() < self.k:
             raise AnonlibError(BROKEN)
@@ -172,7 +172,10 @@ def scaled(columns: Sequence[Codes], domains: Sequence[Domain]) -> Float64Array:
 
 
 def class_counts(classes: Int64Array, sensitive: Sequence[Int64Array], sizes: Sequence[int], number: int) -> Int64Array:
-    """(number, sum of sizes) int64: sensitive values in each class, attribute after attribute."""
+    """(number, sum of sizes) int64: how many records of each class have each sensitive value, attribute after attribute.
+
+    classes : (n,) int64 in [0, number); sensitive : per attribute (n,) int64 codes; sizes : how many values each attribute has
+    """
     parts = [
         np.bincount(classes * size + codes, minlength=number * size).reshape(number, size)
         for codes, size in zip(sensitive, sizes, strict=True)
@@ -183,17 +186,20 @@ def class_counts(classes: Int64Array, sensitive: Sequence[Int64Array], sizes: Se
 def broken_classes(
     classes: Int64Array, sensitive: Sequence[Int64Array], sizes: Sequence[int], requirement: Requirement
 ) -> Int64Array:
-    """The classes that do not keep the requirement, by their true counts."""
+    """The classes that do not keep the requirement, (b,) int64 ascending, by their true counts.
+
+    As `class_counts`; at most `CELLS` counts are held at once. O(n log n + classes x values).
+    """
     number, step = int(classes.max(initial=-1)) + 1, max(1, CELLS // sum(sizes))
     order = np.argsort(classes, kind="stable")
     bounds = np.searchsorted(classes[order], np.arange(0, number + step, step))
-    found = []
+    broken = []
     for part in range(len(bounds) - 1):
-        some, first = order[bounds[part] : bounds[part + 1]], part * step
-        here = min(step, number - first)
-        counts = class_counts(classes[some] - first, [codes[some] for codes in sensitive], sizes, here)
-        found.append(first + np.flatnonzero(~requirement.holds(counts)))
-    return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+        records, first = order[bounds[part] : bounds[part + 1]], part * step
+        classes_of_part = min(step, number - first)
+        counts = class_counts(classes[records] - first, [codes[records] for codes in sensitive], sizes, classes_of_part)
+        broken.append(first + np.flatnonzero(~requirement.holds(counts)))
+    return np.concatenate(broken) if broken else np.zeros(0, dtype=np.int64)
 
 
 def refuse_broken(

@@ -62,7 +62,10 @@ class Records:
     ties: Int64Array
 
     def counts(self, groups: Int64Array, number: int, of: Int64Array) -> Int64Array:
-        """(number, sum of sizes) int64: sensitive values in each group, attribute after attribute. groups : of the records `of`."""
+        """(number, sum of sizes) int64: how many records of each group have each sensitive value, attribute after attribute.
+
+        groups : (r,) int64 in [0, number), of the records `of`, (r,) int64
+        """
         parts = [
             np.bincount(groups * size + codes[of], minlength=number * size).reshape(number, size)
             for codes, size in zip(self.sensitive, self.sizes, strict=True)
@@ -92,12 +95,12 @@ def halved(records: Records, classes: Int64Array, requirement: Requirement, k: i
 
 
 def information_loss(records: HasColumns, of: Int64Array, groups: Int64Array, number: int) -> Float64Array:
-    """(number,) sum over attributes of the paper's information loss of each group's box (SABRE, section 3.2). As `losses`."""
+    """(number,) float64: SABRE's information loss (section 3.2) of each group's box, summed over attributes. Arguments as in `losses`."""
     return cast(Float64Array, losses(records, of, groups, number).sum(axis=0))
 
 
 def losses(records: HasColumns, of: Int64Array, groups: Int64Array, number: int) -> Float64Array:
-    """(d, number) the information loss of each group in each attribute. No group is empty.
+    """(d, number) float64: SABRE's information loss (section 3.2) of each group's box in each attribute; in [0, 1]. No group is empty.
 
     of : (r,) records, groups : (r,) int64 their groups. O(r log r) per categorical attribute without a hierarchy, else O(r).
     """
@@ -105,8 +108,8 @@ def losses(records: HasColumns, of: Int64Array, groups: Int64Array, number: int)
     order = np.argsort(groups.astype(np.uint16) if few else groups, kind="stable")
     sizes = np.bincount(groups, minlength=number)
     starts = np.cumsum(sizes) - sizes
-    found = np.zeros((len(records.columns), number), dtype=np.float64)
-    for own, column, domain in zip(found, records.columns, records.domains, strict=True):
+    loss = np.zeros((len(records.columns), number), dtype=np.float64)
+    for own, column, domain in zip(loss, records.columns, records.domains, strict=True):
         values = column[of[order]]
         if isinstance(domain, CategoricalDomain) and domain.hierarchy is None:
             owners = np.unique(groups * domain.size + column[of]) // domain.size
@@ -121,7 +124,7 @@ def losses(records: HasColumns, of: Int64Array, groups: Int64Array, number: int)
             assert tree is not None
             node = tree.cover(low, high)
             own[:] = np.where(low == high, 0, (tree.last[node] - tree.first[node] + 1) / tree.leaves)
-    return found
+    return loss
 
 
 def children(domain: Domain, values: Codes, groups: Int64Array, starts: Int64Array, sizes: Int64Array) -> Codes:
@@ -147,9 +150,9 @@ class _Search:
 
     def _ranks(self, column: Codes) -> Int64Array:
         """(n,) the place of each record when all are sorted by the column, then by ties: one number a record."""
-        found = np.empty(self.n, dtype=np.int64)
-        found[np.lexsort((self.records.ties, column))] = np.arange(self.n)
-        return found
+        ranks = np.empty(self.n, dtype=np.int64)
+        ranks[np.lexsort((self.records.ties, column))] = np.arange(self.n)
+        return ranks
 
     def level(self, active: Int64Array, own: Int64Array) -> tuple[BoolArray, BoolArray]:
         """(upper (r,) whether each active record goes to the new class, split (c,) which classes are split).
@@ -162,13 +165,13 @@ class _Search:
         open_ = (sizes >= 2 * self.least) & (loss.sum(axis=0) > LEAST)
         groups = 1
         while open_.any() and groups < 2 * self.most_groups:
-            here = np.flatnonzero(open_[own])
+            searched = np.flatnonzero(open_[own])
             chosen = np.flatnonzero(open_)
             renumber = np.cumsum(open_) - 1
-            moved, found = self._best(active[here], renumber[own[here]], loss[:, chosen], groups)
-            upper[here] = moved
-            split[chosen[found]] = True
-            open_[chosen[found]] = False
+            moved, splittable = self._best(active[searched], renumber[own[searched]], loss[:, chosen], groups)
+            upper[searched] = moved
+            split[chosen[splittable]] = True
+            open_[chosen[splittable]] = False
             groups = 2 * groups
             open_ &= sizes >= groups
         return upper, split
@@ -176,24 +179,24 @@ class _Search:
     def _best(self, of: Int64Array, own: Int64Array, loss: Float64Array, groups: int) -> tuple[BoolArray, BoolArray]:
         """The attribute that lowers loss most, for each class, among those whose halves keep the promise."""
         number = loss.shape[1]
-        upper, found, best = np.zeros(len(of), dtype=bool), np.zeros(number, dtype=bool), np.zeros(number)
+        upper, splittable, best = np.zeros(len(of), dtype=bool), np.zeros(number, dtype=bool), np.zeros(number)
         grouped = self._grouped(of, own, number, groups) if groups > 1 else own
         for attribute, proposed in self._proposals(of, own, grouped, gaps=groups == 1):
             good = self._kept(of, own, proposed, number)
             if not good.any():
                 continue
-            some = good[own]
+            in_good = good[own]
             renumber = np.cumsum(good) - 1
-            halves = 2 * renumber[own[some]] + proposed[some]
-            after = information_loss(self.records, of[some], halves, 2 * int(good.sum()))
+            halves = 2 * renumber[own[in_good]] + proposed[in_good]
+            after = information_loss(self.records, of[in_good], halves, 2 * int(good.sum()))
             gain = np.zeros(number)
             gain[good] = loss[:, good].sum(axis=0) - (after * np.bincount(halves)).reshape(-1, 2).sum(axis=1)
             score = np.where(gain > LEAST, gain * loss[attribute], 0)
             better = score > best
             best[better] = score[better]
             upper = np.where(better[own], proposed, upper)
-            found |= better
-        return upper, found
+            splittable |= better
+        return upper, splittable
 
     def _proposals(
         self, of: Int64Array, own: Int64Array, grouped: Int64Array, gaps: bool
@@ -216,9 +219,9 @@ class _Search:
             part = asked[start : start + step]
             member = np.zeros(number, dtype=bool)
             member[part] = True
-            some = np.flatnonzero(member[own])
-            local = 2 * (renumber[own[some]] - start) + upper[some]
-            counts = self.records.counts(local, 2 * len(part), of[some])
+            in_part = np.flatnonzero(member[own])
+            local = 2 * (renumber[own[in_part]] - start) + upper[in_part]
+            counts = self.records.counts(local, 2 * len(part), of[in_part])
             good[part] = self.requirement.holds(counts).reshape(-1, 2).all(axis=1)
         return cast(BoolArray, good)
 
@@ -251,12 +254,12 @@ class _Search:
         new = np.flatnonzero(np.r_[True, (value[1:] != value[:-1]) | (classes[1:] != classes[:-1])])
         run = np.diff(np.r_[new, len(order)])
         middle = 2 * (new - (np.cumsum(sizes) - sizes)[classes[new]]) + run  # twice the middle's place in its class
-        each = np.arange(len(new))
+        own_group = np.arange(len(new))
         share = classes[new] * groups + middle * groups // (2 * sizes[classes[new]])
-        group = each if groups >= self.most_groups else share
-        found = np.empty(len(of), dtype=np.int64)
-        found[order] = np.repeat(group, run)
-        return found
+        group = own_group if groups >= self.most_groups else share
+        group_of = np.empty(len(of), dtype=np.int64)
+        group_of[order] = np.repeat(group, run)
+        return group_of
 
     def _medians(
         self, of: Int64Array, own: Int64Array, group: Int64Array, order: Int64Array, along: Int64Array

@@ -16,19 +16,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonlib.arrays import BoolArray, Float64Array, Int64Array
+from anonlib.arrays import BoolArray, Codes, Float64Array, Int64Array
 from anonlib.domains import Domain, NumericDomain, penalty_of_runs
 from anonlib.hierarchy import Hierarchy
 from anonlib.privacy.class_requirements import Requirement
-
-Column = Int64Array | Float64Array
 
 CELLS = 1 << 22
 """Counts (classes x sensitive values) looked at in one go: 32 MB of int64."""
 
 
 def mondrian(
-    columns: Sequence[Column],
+    columns: Sequence[Codes],
     domains: Sequence[Domain],
     sensitive: Int64Array,
     m: int,
@@ -99,7 +97,7 @@ def _joined(parts: Sequence[_Regions]) -> _Regions:
 
 @dataclass(frozen=True)
 class _Search:
-    columns: Sequence[Column]
+    columns: Sequence[Codes]
     domains: Sequence[Domain]
     sensitive: Int64Array
     m: int
@@ -107,7 +105,7 @@ class _Search:
     strict: bool
 
     def cut(self, regions: _Regions) -> tuple[_Regions, _Regions]:
-        """(halves of the regions that can be cut, the regions that cannot)."""
+        """(halves of the regions that can be cut, the regions that cannot): attributes are tried from the widest normalised span on."""
         spans = np.stack([self._span(regions, a) for a in range(len(self.columns))], axis=1)  # (g, d)
         preference = np.argsort(-spans, axis=1, kind="stable")
         small = regions.sizes < 2 * self.requirement.smallest
@@ -118,16 +116,16 @@ class _Search:
             if not left.size:
                 break
             attribute = preference[left, attempt]
-            wide = spans[left, attribute] > 0
+            divisible = spans[left, attribute] > 0
             cut = np.zeros(len(left), dtype=bool)
             for a in range(len(self.columns)):
-                mine = left[wide & (attribute == a)]
-                if mine.size:
+                tried = left[divisible & (attribute == a)]
+                if tried.size:
                     chosen = np.zeros(regions.count, dtype=bool)
-                    chosen[mine] = True
-                    made, kept = self._halves(regions.where(chosen), a)
-                    halves.append(made)
-                    cut[wide & (attribute == a)] = kept
+                    chosen[tried] = True
+                    new_halves, kept = self._halves(regions.where(chosen), a)
+                    halves.append(new_halves)
+                    cut[divisible & (attribute == a)] = kept
             left = left[~cut]
         rest = np.zeros(regions.count, dtype=bool)
         rest[left] = True
@@ -160,7 +158,7 @@ class _Search:
         good &= real
         return halves.where(good[region_of]), good
 
-    def _keys(self, regions: _Regions, a: int, values: Column) -> Column:
+    def _keys(self, regions: _Regions, a: int, values: Codes) -> Codes:
         """What a strict cut may not divide: equal values or, under a hierarchy, one child of the region's lowest node."""
         domain = self.domains[a]
         if isinstance(domain, NumericDomain) or domain.hierarchy is None:
@@ -171,17 +169,17 @@ class _Search:
 
     def _keeps(self, halves: _Regions) -> BoolArray:
         """Whether each half keeps the requirement."""
-        found = halves.sizes >= self.requirement.smallest
-        rest = np.flatnonzero(found)
+        keeps = halves.sizes >= self.requirement.smallest
+        rest = np.flatnonzero(keeps)
         step = max(1, CELLS // max(1, self.m))
         for begin in range(0, len(rest), step):
-            some = np.zeros(halves.count, dtype=bool)
-            some[rest[begin : begin + step]] = True
-            part = halves.where(some)
+            in_step = np.zeros(halves.count, dtype=bool)
+            in_step[rest[begin : begin + step]] = True
+            part = halves.where(in_step)
             cells = part.of() * self.m + self.sensitive[part.records]
             counts = np.bincount(cells, minlength=part.count * self.m).reshape(part.count, self.m)
-            found[some] = self.requirement.holds(counts.astype(np.int64, copy=False))
-        return found
+            keeps[in_step] = self.requirement.holds(counts.astype(np.int64, copy=False))
+        return keeps
 
 
 def _child(tree: Hierarchy, leaf: Int64Array, above: Int64Array) -> Int64Array:
@@ -190,7 +188,7 @@ def _child(tree: Hierarchy, leaf: Int64Array, above: Int64Array) -> Int64Array:
     return np.asarray(tree.first[below])
 
 
-def _median_gap(keys: Column, bounds: Int64Array) -> Int64Array:
+def _median_gap(keys: Codes, bounds: Int64Array) -> Int64Array:
     """For each region of sorted keys: where the gap between two different keys lies that is nearest to the middle; its start if none.
 
     keys : (n,) sorted within each region. Returns (g,) positions in `keys`.
@@ -200,8 +198,8 @@ def _median_gap(keys: Column, bounds: Int64Array) -> Int64Array:
     change[starts] = True
     runs = np.concatenate([np.flatnonzero(change), [len(keys)]])
     middle = (starts + stops) // 2
-    here = np.searchsorted(runs, middle, side="right") - 1
-    low, high = runs[here], runs[here + 1]
+    middle_run = np.searchsorted(runs, middle, side="right") - 1
+    low, high = runs[middle_run], runs[middle_run + 1]
     low_fits, high_fits = low > starts, high < stops
     nearer = (middle - low) * 2 <= (high - low)
     return np.where(low_fits & (nearer | ~high_fits), low, np.where(high_fits, high, starts)).astype(np.int64)

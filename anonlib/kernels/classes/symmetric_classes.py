@@ -90,9 +90,9 @@ class _Halving:
 
     def _ranks(self, column: Codes, curve: Int64Array, noise: Int64Array) -> Int64Array:
         """(n,) the place of each record when all are sorted by the column, then along the curve, then by noise."""
-        found = np.empty(self.n, dtype=np.int64)
-        found[np.lexsort((noise, curve, column))] = np.arange(self.n)
-        return found
+        ranks = np.empty(self.n, dtype=np.int64)
+        ranks[np.lexsort((noise, curve, column))] = np.arange(self.n)
+        return ranks
 
     def halved(self, together: int) -> tuple[Int64Array, Int64Array]:
         """(class of each record, group of each record when groups first held at most `together` records a block). Both (n,) int64."""
@@ -106,10 +106,10 @@ class _Halving:
             active = np.flatnonzero(share[label] >= 2 * self.least)
             if not active.size:
                 return label, np.where(groups < 0, label, groups)
-            wide, own = np.unique(label[active], return_inverse=True)
-            upper = self._upper(active, own.astype(np.int64), share[wide])
+            splitting, own = np.unique(label[active], return_inverse=True)
+            upper = self._upper(active, own.astype(np.int64), share[splitting])
             label[active[upper]] = count + own[upper]
-            count += len(wide)
+            count += len(splitting)
 
     def _upper(self, of: Int64Array, own: Int64Array, share: Int64Array) -> BoolArray:
         """(r,) which of the records `of` go right. own : (r,) their group; share : (c,) records of a block in each group."""
@@ -134,9 +134,9 @@ class _Halving:
         run = own * self.blocks + self.block[of]
         order = np.argsort(run * self.n + along[of])
         runs = run[order]
-        found = np.empty(len(of), dtype=np.int64)
-        found[order] = np.arange(len(of)) - np.searchsorted(runs, runs)
-        return found
+        place = np.empty(len(of), dtype=np.int64)
+        place[order] = np.arange(len(of)) - np.searchsorted(runs, runs)
+        return place
 
     def _gap(self, of: Int64Array, own: Int64Array, share: Int64Array, attribute: int) -> Int64Array:
         """(c,) how many records of each block lie left of the gap between two values that is nearest to the median of the group, in the
@@ -149,9 +149,9 @@ class _Halving:
         at = np.flatnonzero(np.r_[False, (values[1:] != values[:-1]) & (groups[1:] == groups[:-1])])
         nearest = at[np.lexsort((place[at], np.abs(2 * place[at] - sizes[groups[at]]), groups[at]))]
         first = nearest[np.r_[True, groups[nearest[1:]] != groups[nearest[:-1]]]] if len(nearest) else nearest
-        found = share // 2
-        found[groups[first]] = (2 * place[first] + self.blocks) // (2 * self.blocks)
-        return np.clip(found, self.least, share - self.least)
+        left_of_gap = share // 2
+        left_of_gap[groups[first]] = (2 * place[first] + self.blocks) // (2 * self.blocks)
+        return np.clip(left_of_gap, self.least, share - self.least)
 
 
 class _Exchange:
@@ -170,29 +170,29 @@ class _Exchange:
             turns, row = np.unique(self.rows[members], return_inverse=True)
             if len(names) == 1 or len(turns) == 1:
                 continue
-            seats = np.full((len(turns), len(names)), -1, dtype=np.int64)
-            seats[row, place] = members
+            deal = np.full((len(turns), len(names)), -1, dtype=np.int64)
+            deal[row, place] = members
             for _ in range(sweeps):
-                seats = self._dealt(seats)
-            row, place = np.nonzero(seats >= 0)
-            classes[seats[row, place]] = names[place]
+                deal = self._dealt(deal)
+            row, place = np.nonzero(deal >= 0)
+            classes[deal[row, place]] = names[place]
 
-    def _dealt(self, seats: Int64Array) -> Int64Array:
-        """seats : (rows, g) the record of each row in each class, or -1; the same after every row was dealt once."""
-        found = np.full_like(seats, -1)
-        boxes = [axis.boxes(seats) for axis in self.axes]
-        weight = (seats >= 0).sum(axis=0)
-        for turn, row in enumerate(seats):
-            there = np.flatnonzero(row >= 0)
-            records = row[there]
-            loss = np.zeros((len(there), len(there)))
+    def _dealt(self, deal: Int64Array) -> Int64Array:
+        """deal : (rows, g) the record of each row in each class, or -1. The same after every row was dealt once."""
+        dealt = np.full_like(deal, -1)
+        boxes = [axis.boxes(deal) for axis in self.axes]
+        weight = (deal >= 0).sum(axis=0)
+        for turn, row in enumerate(deal):
+            present = np.flatnonzero(row >= 0)
+            records = row[present]
+            loss = np.zeros((len(present), len(present)))
             for box, axis in zip(boxes, self.axes, strict=True):
-                loss += box.without(turn, there, axis.column[records])
-            record, place = linear_sum_assignment(loss * weight[there])
-            found[turn, there[place]] = records[record]
+                loss += box.without(turn, present, axis.column[records])
+            record, place = linear_sum_assignment(loss * weight[present])
+            dealt[turn, present[place]] = records[record]
             for box, axis in zip(boxes, self.axes, strict=True):
-                box.add(there, axis.column[records], axis.column[found[turn, there]])
-        return found
+                box.add(present, axis.column[records], axis.column[dealt[turn, present]])
+        return dealt
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,8 +203,8 @@ class _Interval:
     domain: Domain
     table: Float64Array | None
 
-    def boxes(self, seats: Int64Array) -> _Bounds:
-        return _Bounds(self, seats)
+    def boxes(self, deal: Int64Array) -> _Bounds:
+        return _Bounds(self, deal)
 
     def loss(self, low: Codes, high: Codes) -> Float64Array:
         if isinstance(self.domain, NumericDomain):
@@ -224,27 +224,27 @@ def _share(domain: CategoricalDomain, low: Codes, high: Codes) -> Float64Array:
 class _Bounds:
     """The smallest and largest code of each class without one row: of the rows dealt already, and of those still to come."""
 
-    def __init__(self, axis: _Interval, seats: Int64Array) -> None:
+    def __init__(self, axis: _Interval, deal: Int64Array) -> None:
         self.axis = axis
-        values, gone = axis.column[seats], seats < 0
+        values, gone = axis.column[deal], deal < 0
         least, most = axis.column.min(), axis.column.max()
         low = np.minimum.accumulate(np.where(gone, most, values)[::-1])[::-1]
         high = np.maximum.accumulate(np.where(gone, least, values)[::-1])[::-1]
         # one row more, of a class without records: it takes no part in a minimum
-        self.low_after = np.concatenate([low, np.full((1, seats.shape[1]), most, dtype=low.dtype)])
-        self.high_after = np.concatenate([high, np.full((1, seats.shape[1]), least, dtype=high.dtype)])
+        self.low_after = np.concatenate([low, np.full((1, deal.shape[1]), most, dtype=low.dtype)])
+        self.high_after = np.concatenate([high, np.full((1, deal.shape[1]), least, dtype=high.dtype)])
         self.low, self.high = self.low_after[-1].copy(), self.high_after[-1].copy()
 
-    def without(self, turn: int, there: Int64Array, given: Codes) -> Float64Array:
-        """(g, g) the loss of each class `there` (columns) with each record (rows) in the place of its own of row `turn`."""
-        low = np.minimum(self.low, self.low_after[turn + 1])[there]
-        high = np.maximum(self.high, self.high_after[turn + 1])[there]
-        return self.axis.loss(np.minimum(low, given[:, None]), np.maximum(high, given[:, None]))
+    def without(self, turn: int, present: Int64Array, codes: Codes) -> Float64Array:
+        """(g, g) the loss of each class of `present` (columns) with each of `codes` (rows) in the place of its own record of row `turn`."""
+        low = np.minimum(self.low, self.low_after[turn + 1])[present]
+        high = np.maximum(self.high, self.high_after[turn + 1])[present]
+        return self.axis.loss(np.minimum(low, codes[:, None]), np.maximum(high, codes[:, None]))
 
-    def add(self, there: Int64Array, before: Codes, after: Codes) -> None:
-        """`after` : (g,) the codes that the classes `there` now have of the row whose turn it was."""
-        self.low[there] = np.minimum(self.low[there], after)
-        self.high[there] = np.maximum(self.high[there], after)
+    def add(self, present: Int64Array, before: Codes, after: Codes) -> None:
+        """`after` : (g,) the codes that the classes of `present` now have of the row whose turn it was."""
+        self.low[present] = np.minimum(self.low[present], after)
+        self.high[present] = np.maximum(self.high[present], after)
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,30 +254,30 @@ class _Distinct:
     column: Codes
     size: int
 
-    def boxes(self, seats: Int64Array) -> _Sets:
-        return _Sets(self, seats)
+    def boxes(self, deal: Int64Array) -> _Sets:
+        return _Sets(self, deal)
 
 
 class _Sets:
     """How many records of each class have each code."""
 
-    def __init__(self, axis: _Distinct, seats: Int64Array) -> None:
+    def __init__(self, axis: _Distinct, deal: Int64Array) -> None:
         self.size = axis.size
-        self.held = np.zeros((seats.shape[1], axis.size), dtype=np.int64)
-        row, place = np.nonzero(seats >= 0)
-        np.add.at(self.held, (place, axis.column[seats[row, place]]), 1)
+        self.held = np.zeros((deal.shape[1], axis.size), dtype=np.int64)
+        row, place = np.nonzero(deal >= 0)
+        np.add.at(self.held, (place, axis.column[deal[row, place]]), 1)
 
-    def without(self, turn: int, there: Int64Array, given: Codes) -> Float64Array:
-        """As `_Bounds.without`; the record of the row that each class has is `given` at its place."""
-        held = self.held[there]
-        held[np.arange(len(there)), given] -= 1
-        distinct = (held > 0).sum(axis=1)[None, :] + (held[:, given].T == 0)
+    def without(self, turn: int, present: Int64Array, codes: Codes) -> Float64Array:
+        """(g, g) losses as `_Bounds.without`: each class's own record of the row is taken out, and each of `codes` put in its place."""
+        held = self.held[present]
+        held[np.arange(len(present)), codes] -= 1
+        distinct = (held > 0).sum(axis=1)[None, :] + (held[:, codes].T == 0)
         return np.where(distinct > 1, distinct / max(1, self.size), 0.0)
 
-    def add(self, there: Int64Array, before: Codes, after: Codes) -> None:
-        """`before`, `after` : (g,) the codes that the classes `there` had and now have of the row whose turn it was."""
-        self.held[there, before] -= 1
-        self.held[there, after] += 1
+    def add(self, present: Int64Array, before: Codes, after: Codes) -> None:
+        """`before`, `after` : (g,) the codes that the classes of `present` had and now have of the row whose turn it was."""
+        self.held[present, before] -= 1
+        self.held[present, after] += 1
 
 
 def _axis(column: Codes, domain: Domain) -> _Interval | _Distinct:

@@ -37,9 +37,9 @@ def approximate(
         while gone[order[at]]:
             at += 1
         start = curve[order[at]]
-        for which, wanted in enumerate(size):
+        for b, wanted in enumerate(size):
             if wanted:
-                for record in run.take(which, start, wanted):
+                for record in run.take(b, start, wanted):
                     gone[record] = 1
                     result[record] = number
     return result
@@ -52,35 +52,35 @@ class _Sorted:
         values = np.asarray(curve)
         self.values: list[list[int]] = []
         self.records: list[list[int]] = []
-        for which in range(int(bucket.max(initial=-1)) + 1):
-            here = np.flatnonzero(bucket == which)
-            here = here[np.argsort(values[here], kind="stable")]
-            self.records.append(here.tolist())
-            self.values.append(values[here].tolist())
+        for b in range(int(bucket.max(initial=-1)) + 1):
+            members = np.flatnonzero(bucket == b)
+            members = members[np.argsort(values[members], kind="stable")]
+            self.records.append(members.tolist())
+            self.values.append(values[members].tolist())
         # place i is left if following[i] == i; the end, one behind the last, always is
         self.following = [list(range(len(records) + 1)) for records in self.records]
         self.before = [list(range(-1, len(records))) for records in self.records]
 
-    def take(self, which: int, start: int, wanted: int) -> list[int]:
+    def take(self, b: int, start: int, wanted: int) -> list[int]:
         """Remove the `wanted` records left in a bucket that lie nearest to `start` along the curve (ties: the earlier)."""
-        values, records = self.values[which], self.records[which]
-        following, before = self.following[which], self.before[which]
+        values, records = self.values[b], self.records[b]
+        following, before = self.following[b], self.before[b]
         right = _find(following, bisect_left(values, start))
         left = before[right]
-        taken = []
+        nearest = []
         for _ in range(wanted):
             to_right = values[right] - start if right < len(values) else FAR
             to_left = start - values[left] if left >= 0 else FAR
             if to_right < to_left:
-                taken.append(right)
+                nearest.append(right)
                 following[right] = right + 1
                 right = _find(following, right + 1)
             else:
-                taken.append(left)
+                nearest.append(left)
                 following[left] = right
                 left = before[left]
         before[right] = left
-        return [records[place] for place in taken]
+        return [records[place] for place in nearest]
 
 
 def _find(following: list[int], place: int) -> int:
@@ -104,9 +104,9 @@ def exact(points: Float64Array, bucket: Int64Array, sizes: Iterable[Sequence[int
     for number, size in enumerate(sizes):
         while gone[order[at]]:
             at += 1
-        taken = left.take(points[order[at]], size)
-        gone[taken] = True
-        result[taken] = number
+        members = left.take(points[order[at]], size)
+        gone[members] = True
+        result[members] = number
     return result
 
 
@@ -134,14 +134,14 @@ class _Left:
         away = ((self.axes - start[:, None]) ** 2).sum(axis=0)
         away[self.taken] = np.inf
         places = []
-        for which, wanted in enumerate(size):
+        for b, wanted in enumerate(size):
             if wanted:
-                begin, end = int(self.starts[which]), int(self.starts[which + 1])
+                begin, end = int(self.starts[b]), int(self.starts[b + 1])
                 places.append(begin + _nearest(away[begin:end], wanted))
-        found = np.concatenate(places)
-        self.taken[found] = True
-        self.number_taken += len(found)
-        return cast(Int64Array, self.record[found])
+        nearest = np.concatenate(places)
+        self.taken[nearest] = True
+        self.number_taken += len(nearest)
+        return cast(Int64Array, self.record[nearest])
 
 
 def _nearest(away: Float64Array, wanted: int) -> Int64Array:

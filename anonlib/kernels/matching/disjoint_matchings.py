@@ -36,10 +36,13 @@ def random_matching(matches: IntegerArray, key: bytes, *coordinates: int) -> Int
 def disjoint_matchings(
     matches: IntegerArray, key: bytes, *coordinates: int, only: int | None = None
 ) -> list[Int64Array]:
-    """All mu matchings, each (N,) int64, or just number `only` of the same ones."""
+    """mu disjoint perfect matchings of the graph, each (N,) int64 (for each record one of its matches), or just number `only` of the same.
+
+    Arguments and cost as in `random_matching`; only what leads to `only` is worked out. Raises ValueError for a graph that is not regular.
+    """
     if (np.bincount(matches.ravel(), minlength=len(matches)) != matches.shape[1]).any():
         raise ValueError("the graph is not regular: it has no disjoint perfect matchings")
-    found: dict[int, Int64Array] = {}
+    matchings: dict[int, Int64Array] = {}
     parts = [(np.asarray(matches, dtype=np.int64), 0)]
     while parts:
         rest, first = parts.pop()
@@ -48,17 +51,17 @@ def disjoint_matchings(
             continue
         stream = Stream(key, PURPOSE, *coordinates, first, degree)
         if degree == 1:
-            found[first] = rest[:, 0]
+            matchings[first] = rest[:, 0]
         elif degree % 2:
-            taken = _perfect_matching(rest, stream)
-            found[first] = taken
+            matching = _perfect_matching(rest, stream)
+            matchings[first] = matching
             if only != first:
-                parts.append((rest[rest != taken[:, None]].reshape(len(rest), degree - 1), first + 1))
+                parts.append((rest[rest != matching[:, None]].reshape(len(rest), degree - 1), first + 1))
         else:
             half = _euler_split(rest, stream)
             parts.append((rest[half].reshape(len(rest), -1), first))
             parts.append((rest[~half].reshape(len(rest), -1), first + degree // 2))
-    return [found[k] for k in ([only] if only is not None else range(len(found)))]
+    return [matchings[k] for k in ([only] if only is not None else range(len(matchings)))]
 
 
 def _perfect_matching(matches: Int64Array, stream: Stream) -> Int64Array:
@@ -72,17 +75,17 @@ def _perfect_matching(matches: Int64Array, stream: Stream) -> Int64Array:
     edges, turns = matches.ravel().tolist(), _Turns(stream, degree, 4 * n)
     taken_by, takes, step = [-1] * n, [-1] * n, [-1] * n
     for start in stream.permutation(n).tolist():
-        here = start
-        while here >= 0:
-            there = edges[here * degree + turns.next()]
-            if there == takes[here]:
+        record = start
+        while record >= 0:
+            match = edges[record * degree + turns.next()]
+            if match == takes[record]:
                 continue
-            step[here] = there
-            here = taken_by[there]
-        here = start
-        while here >= 0:  # following each one's last step leaves the loops of the walk out
-            there = takes[here] = step[here]
-            here, taken_by[there] = taken_by[there], here
+            step[record] = match
+            record = taken_by[match]
+        record = start
+        while record >= 0:  # following each one's last step leaves the loops of the walk out
+            match = takes[record] = step[record]
+            record, taken_by[match] = taken_by[match], record
     return np.array(takes, dtype=np.int64)
 
 
@@ -94,6 +97,7 @@ class _Turns:
         self._left: list[int] = []
 
     def next(self) -> int:
+        """The next number."""
         if not self._left:
             self._left = (self._stream.words(self._words) % self._degree).tolist()
         return self._left.pop()
@@ -103,12 +107,14 @@ def _euler_split(matches: Int64Array, stream: Stream) -> BoolArray:
     """(N, degree) bool: half of the edges of every record, on both sides."""
     n, degree = matches.shape
     edges = n * degree
-    here = _paired(np.arange(edges).reshape(n, degree), stream)
-    there = _paired(np.argsort(matches.ravel(), kind="stable").reshape(n, degree), stream)
+    pair_by_record = _paired(np.arange(edges).reshape(n, degree), stream)
+    pair_by_match = _paired(np.argsort(matches.ravel(), kind="stable").reshape(n, degree), stream)
     # An edge, its pair here, that one's pair there, ... is a cycle; edges two steps apart go the same way.
-    links = csr_matrix((np.ones(edges, dtype=np.int8), there[here], np.arange(edges + 1)), shape=(edges, edges))
+    links = csr_matrix(
+        (np.ones(edges, dtype=np.int8), pair_by_match[pair_by_record], np.arange(edges + 1)), shape=(edges, edges)
+    )
     _, walk = connected_components(links, directed=True, connection="weak")
-    other = walk[here]  # the other way round the same cycle
+    other = walk[pair_by_record]  # the other way round the same cycle
     coins = stream.words(edges)  # one for each cycle is used
     heads = coins[np.minimum(walk, other)] & np.uint64(1) == 1
     return np.asarray((heads == (walk < other)).reshape(n, degree))

@@ -15,13 +15,13 @@ from scipy.optimize import linear_sum_assignment
 
 from anonlib.arrays import Codes, Float64Array
 from anonlib.domains import Domain
-from anonlib.kernels.matching.matching_deal import Deal
+from anonlib.kernels.matching.matching_deal import DealtRecords
 
 
-def far_apart(columns: Sequence[Codes], domains: Sequence[Domain], dealt: Deal) -> Deal:
+def far_apart(columns: Sequence[Codes], domains: Sequence[Domain], dealt: DealtRecords) -> DealtRecords:
     """`dealt` with the records of every value that stands in several buckets exchanged among them, each where its distance from the
     bucket's mean is large. columns : d code columns of the rows that were dealt. O(r^3) for r records of such a value."""
-    place = _places(columns, domains)[dealt.source]
+    points = _points(columns, domains)[dealt.source]
     bucket = np.repeat(np.arange(dealt.mu), dealt.size)
     source = dealt.source.copy()
     real = ~dealt.dummy
@@ -29,20 +29,20 @@ def far_apart(columns: Sequence[Codes], domains: Sequence[Domain], dealt: Deal) 
     shared = np.unique(pairs[1:][pairs[1:] == pairs[:-1]])
     fixed = ~np.isin(dealt.sensitive, shared)
     for value in shared.tolist():
-        seats = np.flatnonzero((dealt.sensitive == value) & real)
-        middle = np.stack([_mean(place[fixed & (bucket == b)]) for b in range(dealt.mu)])
-        distance = np.abs(place[seats][:, None, :] - middle[bucket[seats]][None, :, :]).sum(axis=2)
-        who, where = linear_sum_assignment(-distance)
-        source[seats[where]] = dealt.source[seats[who]]
-        place[seats[where]] = place[seats[who]]
-        fixed[seats] = True
+        places = np.flatnonzero((dealt.sensitive == value) & real)
+        middle = np.stack([_mean(points[fixed & (bucket == b)]) for b in range(dealt.mu)])
+        distance = np.abs(points[places][:, None, :] - middle[bucket[places]][None, :, :]).sum(axis=2)
+        record, place = linear_sum_assignment(-distance)
+        source[places[place]] = dealt.source[places[record]]
+        points[places[place]] = points[places[record]]
+        fixed[places] = True
     return replace(dealt, source=source)
 
 
-def _mean(some: Float64Array) -> Float64Array:
-    return np.asarray(some.mean(axis=0) if len(some) else np.full(some.shape[1], 0.5))
+def _mean(points: Float64Array) -> Float64Array:
+    return np.asarray(points.mean(axis=0) if len(points) else np.full(points.shape[1], 0.5))
 
 
-def _places(columns: Sequence[Codes], domains: Sequence[Domain]) -> Float64Array:
-    """(n, d) shares of the domains."""
+def _points(columns: Sequence[Codes], domains: Sequence[Domain]) -> Float64Array:
+    """(n, d) float64: each record as a point, its shares of the domains, in [0, 1]."""
     return np.stack([domain.share(column) for column, domain in zip(columns, domains, strict=True)], axis=1)

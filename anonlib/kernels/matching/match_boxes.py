@@ -17,7 +17,7 @@ CELLS = 1 << 24
 
 
 def match_boxes(columns: Sequence[Codes], domains: Sequence[Domain], matches: IntegerArray) -> list[Box]:
-    """One box per attribute, each over N records.
+    """The tight boxes of N records' matches: one `Interval` or `Sets` per quasi-identifier, in the order of `columns`.
 
     columns : d code columns of the N records; matches : (N, mu) record numbers. O(N mu d); memory 16 MB for sets, N mu codes a column.
     """
@@ -30,8 +30,8 @@ def match_boxes(columns: Sequence[Codes], domains: Sequence[Domain], matches: In
 def _interval(column: Codes, matches: IntegerArray) -> Interval:
     low, high = column[matches[:, 0]], column[matches[:, 0]]
     for turn in range(1, matches.shape[1]):
-        there = column[matches[:, turn]]
-        low, high = np.minimum(low, there), np.maximum(high, there)
+        values = column[matches[:, turn]]
+        low, high = np.minimum(low, values), np.maximum(high, values)
     return Interval(low, high)
 
 
@@ -40,10 +40,10 @@ def _sets(column: Codes, matches: IntegerArray) -> Sets:
     values, sizes = [], [np.zeros(1, dtype=np.int64)]
     step = max(1, CELLS // max(1, len(present)))
     for first in range(0, len(matches), step):
-        some = matches[first : first + step]
-        seen = np.zeros((len(some), len(present)), dtype=bool)
+        block = matches[first : first + step]
+        occurs = np.zeros((len(block), len(present)), dtype=bool)
         for turn in range(matches.shape[1]):
-            seen[np.arange(len(some)), codes[some[:, turn]]] = True
-        values.append(present[np.nonzero(seen)[1]].astype(np.int32))
-        sizes.append(seen.sum(axis=1).astype(np.int64))
+            occurs[np.arange(len(block)), codes[block[:, turn]]] = True
+        values.append(present[np.nonzero(occurs)[1]].astype(np.int32))
+        sizes.append(occurs.sum(axis=1).astype(np.int64))
     return Sets(np.concatenate(values) if values else np.zeros(0, np.int32), np.cumsum(np.concatenate(sizes)))

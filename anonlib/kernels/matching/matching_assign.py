@@ -25,45 +25,52 @@ _NUDGE = np.float32(1e-5)
 
 
 def hungarian(cost: Float32Array, forbidden: BoolArray | None) -> Int64Array:
-    """HG."""
+    """The least total cost of a perfect matching, pair by pair (HG of heterogeneous generalization, section 3.2): SciPy's algorithm.
+
+    cost : (B, c, c) float32, not changed; forbidden : (B, c, c) bool or None. Returns (B, c) int64, the column of each row. O(B c^3).
+    """
     batch, c, _ = cost.shape
-    found = np.empty((batch, c), dtype=np.int64)
+    column_of = np.empty((batch, c), dtype=np.int64)
     for b in range(batch):
         priced = cost[b].astype(np.float64)
         if forbidden is not None:
             priced[forbidden[b]] = 2 * (float(priced.max()) + 1) * c  # dearer than any matching without
-        found[b] = linear_sum_assignment(priced)[1]
-    return found
+        column_of[b] = linear_sum_assignment(priced)[1]
+    return column_of
 
 
 def greedy(cost: Float32Array, forbidden: BoolArray | None) -> Int64Array:
-    """GR: rows choose in their order. May change `cost`."""
+    """Row after row takes the cheapest column left, in the order of the rows (GR of heterogeneous generalization, section 3.2).
+
+    Arguments and result as in `hungarian`, but `cost` may be changed. O(B c^2), and augmenting paths where forbidden edges shut a row off.
+    """
     batch, c, _ = cost.shape
     if forbidden is not None:
         cost[forbidden] = np.inf
-    found = np.full((batch, c), -1, dtype=np.int64)
-    taken = np.zeros((batch, c), dtype=np.float32)
+    column_of = np.full((batch, c), -1, dtype=np.int64)
+    gone = np.zeros((batch, c), dtype=np.float32)
     every = np.arange(batch)
     for row in range(c):
-        offered = cost[:, row] + taken
+        offered = cost[:, row] + gone
         choice = offered.argmin(axis=1)
         free = np.isfinite(offered[every, choice])
-        found[free, row] = choice[free]
-        taken[every[free], choice[free]] = np.inf
-    return _repaired(found, forbidden)
+        column_of[free, row] = choice[free]
+        gone[every[free], choice[free]] = np.inf
+    return _repaired(column_of, forbidden)
 
 
 def sort_greedy(cost: Float32Array, forbidden: BoolArray | None) -> Int64Array:
-    """SG, without the sort: an edge that is the cheapest of both its ends is taken whatever else is; take all of those, and look again.
+    """The cheapest edge left, again and again (SG of heterogeneous generalization, section 3.2), without the sort.
 
-    May change `cost`.
+    An edge that is the cheapest of both its ends is taken whatever else is; so all of those are taken, and it is looked again. Arguments
+    and result as in `hungarian`, but `cost` may be changed. O(B c^2) and some.
     """
     batch, c, _ = cost.shape
     cost += _nudges(c)
     if forbidden is not None:
         cost[forbidden] = np.inf
     rows, columns = cost.reshape(-1, c), np.ascontiguousarray(cost.transpose(0, 2, 1)).reshape(-1, c)
-    found = np.full(batch * c, -1, dtype=np.int64)
+    column_of = np.full(batch * c, -1, dtype=np.int64)
     row_gone, column_gone = (np.zeros((batch, c), dtype=np.float32) for _ in range(2))
     best_column, best_row = rows.argmin(axis=1), columns.argmin(axis=1)
     open_rows = np.arange(batch * c)
@@ -74,9 +81,9 @@ def sort_greedy(cost: Float32Array, forbidden: BoolArray | None) -> Int64Array:
         mutual &= np.isfinite(rows[open_rows, wanted])
         if not mutual.any():
             break  # what is left is forbidden
-        taken = open_rows[mutual]
-        found[taken] = wanted[mutual]
-        row_gone.reshape(-1)[taken] = np.inf
+        matched = open_rows[mutual]
+        column_of[matched] = wanted[mutual]
+        row_gone.reshape(-1)[matched] = np.inf
         column_gone[pair[mutual], wanted[mutual]] = np.inf
         open_rows, pair, wanted = open_rows[~mutual], pair[~mutual], wanted[~mutual]
         lost = open_rows[np.isinf(column_gone[pair, wanted])]
@@ -84,19 +91,21 @@ def sort_greedy(cost: Float32Array, forbidden: BoolArray | None) -> Int64Array:
         open_columns = np.flatnonzero(np.isfinite(column_gone.reshape(-1)))
         lost = open_columns[np.isinf(row_gone[open_columns // c, best_row[open_columns]])]
         best_row[lost] = (columns[lost] + row_gone[lost // c]).argmin(axis=1)
-    return _repaired(found.reshape(batch, c), forbidden)
+    return _repaired(column_of.reshape(batch, c), forbidden)
 
 
 def _nudges(c: int) -> Float32Array:
+    """(c, c) float32 below `_NUDGE`, different for neighbours in a row or column."""
     rows, columns = (np.arange(c) * step % 1 for step in (0.6180339887498949, 0.4142135623730951))
     return ((rows[:, None] + columns[None, :]) % 1).astype(np.float32) * _NUDGE
 
 
-def _repaired(found: Int64Array, forbidden: BoolArray | None) -> Int64Array:
-    for b in np.flatnonzero((found < 0).any(axis=1)).tolist():
+def _repaired(column_of: Int64Array, forbidden: BoolArray | None) -> Int64Array:
+    """`column_of` with a column for the rows that have none (-1), along augmenting paths."""
+    for b in np.flatnonzero((column_of < 0).any(axis=1)).tolist():
         assert forbidden is not None
-        _augment(found[b], ~forbidden[b])
-    return found
+        _augment(column_of[b], ~forbidden[b])
+    return column_of
 
 
 def _augment(partner: Int64Array, allowed: BoolArray) -> None:

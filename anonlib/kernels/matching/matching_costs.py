@@ -21,16 +21,16 @@ _FEW = 48
 
 @dataclass
 class _Interval:
-    """values, low, high : (mu, c) float32, shares of the domain."""
+    """A numeric attribute of mu c boxes. values, low, high : (mu, c) float32, shares of the domain."""
 
     values: Float32Array
     low: Float32Array
     high: Float32Array
 
     def add(self, cost: Float32Array, b: int, stop: int, row: int, last: int, partners: Int64Array) -> None:
-        there = self.values[partners][:, None, :]
-        more = there - self.high[b:stop, row:last, None]
-        np.maximum(more, self.low[b:stop, row:last, None] - there, out=more)
+        values = self.values[partners][:, None, :]
+        more = values - self.high[b:stop, row:last, None]
+        np.maximum(more, self.low[b:stop, row:last, None] - values, out=more)
         np.maximum(more, 0, out=more)
         cost += more
 
@@ -39,14 +39,18 @@ class _Interval:
         return self.high - self.low
 
     def widen(self, partner: Int64Array) -> None:
-        there = self.values.reshape(-1)[partner]
-        np.minimum(self.low, there, out=self.low)
-        np.maximum(self.high, there, out=self.high)
+        values = self.values.reshape(-1)[partner]
+        np.minimum(self.low, values, out=self.low)
+        np.maximum(self.high, values, out=self.high)
 
 
 @dataclass
 class _Set:
-    """codes : (mu, c) int64, numbered over the values that occur here; members : (mu, c, W) uint8, 8 values a byte."""
+    """A categorical attribute of mu c boxes.
+
+    codes   : (mu, c) int64, the records' own, numbered over the values that occur here
+    members : (mu, c, W) uint8, the values in each box, 8 a byte; weight : penalty of one value more; penalty : (mu, c) float32
+    """
 
     codes: Int64Array
     members: UInt8Array
@@ -54,10 +58,10 @@ class _Set:
     penalty: Float32Array
 
     def add(self, cost: Float32Array, b: int, stop: int, row: int, last: int, partners: Int64Array) -> None:
-        there = self.codes[partners]
-        word, bit = there >> 3, (1 << (there & 7)).astype(np.uint8)
+        codes = self.codes[partners]
+        word, bit = codes >> 3, (1 << (codes & 7)).astype(np.uint8)
         members = self.members[b:stop, row:last]
-        if there.shape[1] >= _FEW:
+        if codes.shape[1] >= _FEW:
             for at in range(stop - b):
                 held = members[at].take(word[at], axis=1)
                 held &= bit[at]
@@ -69,11 +73,11 @@ class _Set:
             cost += (held == 0) * self.weight
 
     def widen(self, partner: Int64Array) -> None:
-        there = self.codes.reshape(-1)[partner].ravel()
-        flat, at = self.members.reshape(len(there), -1), np.arange(len(there))
-        bit = (1 << (there & 7)).astype(np.uint8)
-        self.penalty += ((flat[at, there >> 3] & bit) == 0).reshape(self.penalty.shape) * self.weight
-        flat[at, there >> 3] |= bit
+        codes = self.codes.reshape(-1)[partner].ravel()
+        flat, at = self.members.reshape(len(codes), -1), np.arange(len(codes))
+        bit = (1 << (codes & 7)).astype(np.uint8)
+        self.penalty += ((flat[at, codes >> 3] & bit) == 0).reshape(self.penalty.shape) * self.weight
+        flat[at, codes >> 3] |= bit
 
 
 class GrowingBoxes:
@@ -90,12 +94,10 @@ class GrowingBoxes:
                 present, codes = np.unique(column, return_inverse=True)
                 members = np.zeros((mu, size, (len(present) + 7) // 8), dtype=np.uint8)
                 weight = np.float32(1 / max(1, domain.size - 1))
-                found = _Set(
-                    codes.reshape(mu, size).astype(np.int64), members, weight, np.zeros((mu, size), np.float32)
-                )
-                found.widen(np.arange(mu * size).reshape(mu, size))
-                found.penalty[:] = 0
-                self._attributes.append(found)
+                sets = _Set(codes.reshape(mu, size).astype(np.int64), members, weight, np.zeros((mu, size), np.float32))
+                sets.widen(np.arange(mu * size).reshape(mu, size))
+                sets.penalty[:] = 0
+                self._attributes.append(sets)
 
     def costs(self, first: int, stop: int, partners: Int64Array) -> Float32Array:
         """(stop - first, c, c) float32: the penalty, over all attributes, of the box of record i of bucket `first` + k with record j of
@@ -113,7 +115,7 @@ class GrowingBoxes:
         return cost
 
     def widen(self, partner: Int64Array) -> None:
-        """Let each box take in one more record: partner : (mu, c) int64 record numbers."""
+        """Each box takes in one more record. partner : (mu, c) int64 record numbers, the record that each box is widened by. O(N d)."""
         for attribute in self._attributes:
             attribute.widen(partner)
 

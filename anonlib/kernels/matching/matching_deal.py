@@ -20,7 +20,7 @@ from anonlib.privacy.match_buckets import MatchBuckets
 
 
 @dataclass(frozen=True)
-class Deal:
+class DealtRecords:
     """N = mu c records to match, numbered bucket after bucket: number b c + k is place k of bucket b.
 
     source    : (N,) int64, the row each one is; a dummy copies the quasi-identifiers of that row
@@ -35,7 +35,7 @@ class Deal:
     dummy: BoolArray
 
 
-def deal(sensitive: Int64Array, buckets: MatchBuckets, stream: Stream) -> Deal:
+def deal(sensitive: Int64Array, buckets: MatchBuckets, stream: Stream) -> DealtRecords:
     """Deal rows with (n,) sensitive codes, whose counts are those that `buckets` was made for. O(n log n)."""
     n = len(sensitive)
     shuffled = stream.permutation(n)
@@ -51,12 +51,12 @@ def deal(sensitive: Int64Array, buckets: MatchBuckets, stream: Stream) -> Deal:
     copied = stream.below(n, len(made_up)) if len(made_up) else np.zeros(0, dtype=np.int64)
     source = np.concatenate([rows[place], copied])
     codes = np.concatenate([sensitive[rows[place]], buckets.value[made_up]])
-    where = np.concatenate([np.repeat(bucket, records), buckets.bucket[made_up]])
+    bucket_of = np.concatenate([np.repeat(bucket, records), buckets.bucket[made_up]])
     dummy = np.arange(len(source)) >= len(place)
     mixed = stream.permutation(len(source))
     turn = stream.permutation(buckets.mu)  # the place of each bucket
-    order = mixed[np.argsort(turn[where[mixed]], kind="stable")]
-    return Deal(buckets.mu, buckets.size, source[order], codes[order], dummy[order])
+    order = mixed[np.argsort(turn[bucket_of[mixed]], kind="stable")]
+    return DealtRecords(buckets.mu, buckets.size, source[order], codes[order], dummy[order])
 
 
 def into_pools(sensitive: Int64Array, pools: Sequence[MatchBuckets], stream: Stream) -> list[Int64Array]:

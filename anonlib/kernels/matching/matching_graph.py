@@ -14,11 +14,11 @@ from anonlib.arrays import BoolArray, Codes, Int32Array, Int64Array
 from anonlib.domains import Domain
 from anonlib.kernels.matching.matching_assign import ASSIGNMENTS
 from anonlib.kernels.matching.matching_costs import BLOCK, GrowingBoxes
-from anonlib.kernels.matching.matching_deal import Deal
+from anonlib.kernels.matching.matching_deal import DealtRecords
 
 
 def matching_graph(
-    columns: Sequence[Codes], domains: Sequence[Domain], dealt: Deal, distinct: bool, matching: str
+    columns: Sequence[Codes], domains: Sequence[Domain], dealt: DealtRecords, distinct: bool, matching: str
 ) -> Int32Array:
     """(N, mu) int32: the records that each record matches, itself first, one of every bucket.
 
@@ -31,7 +31,7 @@ def matching_graph(
     mu, size = dealt.mu, dealt.size
     assign = ASSIGNMENTS[matching]
     boxes = GrowingBoxes(columns, domains, mu, size)
-    seen = _Seen(dealt) if distinct else None
+    shared_values = _SharedValues(dealt) if distinct else None
     matches = np.empty((mu * size, mu), dtype=np.int32)
     matches[:, 0] = np.arange(mu * size)
     batch = max(1, BLOCK // (size * size))
@@ -41,19 +41,19 @@ def matching_graph(
             stop = min(mu, first + batch)
             others = (np.arange(first, stop) + turn) % mu
             cost = boxes.costs(first, stop, others)
-            forbidden = seen.forbidden(first, stop, others) if seen is not None else None
+            forbidden = shared_values.forbidden(first, stop, others) if shared_values is not None else None
             partner[first:stop] = others[:, None] * size + assign(cost, forbidden)
         boxes.widen(partner)
-        if seen is not None:
-            seen.add(partner)
+        if shared_values is not None:
+            shared_values.add(partner)
         matches[:, turn] = partner.ravel()
     return matches
 
 
-class _Seen:
+class _SharedValues:
     """Which of the sensitive values that several buckets share each record already has among its matches."""
 
-    def __init__(self, dealt: Deal) -> None:
+    def __init__(self, dealt: DealtRecords) -> None:
         bucket = np.repeat(np.arange(dealt.mu), dealt.size)
         pairs = np.unique(dealt.sensitive * dealt.mu + bucket) // dealt.mu
         shared = np.unique(pairs[1:][pairs[1:] == pairs[:-1]])
@@ -70,12 +70,15 @@ class _Seen:
         self.add(np.arange(len(bucket)).reshape(dealt.mu, dealt.size))
 
     def forbidden(self, first: int, stop: int, partners: Int64Array) -> BoolArray | None:
-        """(stop - first, c, c) bool: edges to a value that the record has; None when there are none."""
+        """(stop - first, c, c) bool: edges to a value that the record has already; None when there are none.
+
+        As `GrowingBoxes.costs`: of bucket `first` + k with bucket `partners[k]`.
+        """
         wanted = self._number[partners]
         if (wanted == self._values).all():
             return None
-        found = np.stack([self._has[first + k].take(wanted[k], axis=1) for k in range(stop - first)])
-        return found if found.any() else None
+        barred = np.stack([self._has[first + k].take(wanted[k], axis=1) for k in range(stop - first)])
+        return barred if barred.any() else None
 
     def add(self, partner: Int64Array) -> None:
         number = self._number.reshape(-1)[partner].ravel()

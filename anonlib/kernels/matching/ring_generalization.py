@@ -34,25 +34,28 @@ class Rings:
 
     @property
     def sizes(self) -> Int64Array:
-        """(rings,) int64, each at least l."""
+        """(rings,) int64, how many records each ring has; each at least l."""
         return np.diff(self.bounds)
 
     def matches(self, l: int) -> Int64Array:  # noqa: E741  (the field's name)
-        """(n, l) int64: for each record, by record number, itself and the l - 1 records after it in its ring."""
+        """(n, l) int64: for each record, by record number, itself and the l - 1 records after it in its ring. O(n l)."""
         n = len(self.records)
         start, size = np.repeat(self.bounds[:-1], self.sizes), np.repeat(self.sizes, self.sizes)
         ahead = (np.arange(n) - start)[:, None] + np.arange(l)
-        found = np.empty((n, l), dtype=np.int64)
-        found[self.records] = self.records[start[:, None] + ahead % size[:, None]]
-        return found
+        matches = np.empty((n, l), dtype=np.int64)
+        matches[self.records] = self.records[start[:, None] + ahead % size[:, None]]
+        return matches
 
     def shifted(self, by: Int64Array) -> Int64Array:
-        """(n,) int64: for each record, the one `by[ring]` places after it. One of the l disjoint perfect matchings of each ring."""
+        """(n,) int64: for each record, the one `by[ring]` places after it: one of the l disjoint perfect matchings of each ring.
+
+        by : (rings,) int64, in [0, l)
+        """
         n = len(self.records)
         start, size = np.repeat(self.bounds[:-1], self.sizes), np.repeat(self.sizes, self.sizes)
-        found = np.empty(n, dtype=np.int64)
-        found[self.records] = self.records[start + (np.arange(n) - start + np.repeat(by, self.sizes)) % size]
-        return found
+        shifted = np.empty(n, dtype=np.int64)
+        shifted[self.records] = self.records[start + (np.arange(n) - start + np.repeat(by, self.sizes)) % size]
+        return shifted
 
 
 def rings(curve: npt.ArrayLike, sensitive: Int64Array, l: int) -> Rings:  # noqa: E741
@@ -79,11 +82,11 @@ def rings_within(curve: npt.ArrayLike, sensitive: Int64Array, l: int, classes: I
     along = np.asarray(curve)
     order = np.argsort(classes, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(classes))[:-1]) if len(order) else []
-    found = [rings(along[some], sensitive[some], l) for some in members]
-    if not found:
+    parts = [rings(along[of_class], sensitive[of_class], l) for of_class in members]
+    if not parts:
         return Rings(np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64))
-    records = np.concatenate([some[part.records] for some, part in zip(members, found, strict=True)])
-    sizes = np.concatenate([part.sizes for part in found])
+    records = np.concatenate([of_class[part.records] for of_class, part in zip(members, parts, strict=True)])
+    sizes = np.concatenate([part.sizes for part in parts])
     return Rings(records, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
 
 
@@ -128,15 +131,15 @@ def _rows(records: Iterable[int], sensitive: Int64Array, l: int) -> list[list[in
     heapq.heapify(heap)
     rows: list[list[int]] = []
     while len(heap) >= l:
-        taken = [heapq.heappop(heap) for _ in range(l)]
-        rows.append([left[value].pop() for _, value in taken])
-        for much, value in taken:
-            if much < -1:
-                heapq.heappush(heap, (much + 1, value))
+        chosen = [heapq.heappop(heap) for _ in range(l)]
+        rows.append([left[value].pop() for _, value in chosen])
+        for minus_left, value in chosen:
+            if minus_left < -1:
+                heapq.heappush(heap, (minus_left + 1, value))
     middle = [sum(place[record] for record in row) / len(row) for row in rows]
     holds = [{int(sensitive[record]) for record in row} for row in rows]
-    for much, value in sorted(heap):
-        if much != -1:
+    for minus_left, value in sorted(heap):
+        if minus_left != -1:
             raise AssertionError("an eligible partition left two records of a value")
         (record,) = left[value]
         lacking = [r for r in range(len(rows)) if value not in holds[r]]

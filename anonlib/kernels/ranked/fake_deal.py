@@ -20,8 +20,11 @@ from anonlib.arrays import Int64Array, IntegerArray
 from anonlib.keyed import Draws, KeyedPermutation
 
 
-class Stretch(Protocol):
-    """Buckets `start` .. `stop` - 1 list the same `codes`; the first `pooled` of them stand in no block."""
+class ListedStretch(Protocol):
+    """Buckets `start` .. `stop` - 1 list the same `codes`; the first `pooled` of them stand in no block.
+
+    It is what `anonlib.solvers.buckets.fake_values.ListedStretch` is, by its attributes: kernels import no solver.
+    """
 
     @property
     def start(self) -> int: ...
@@ -47,7 +50,7 @@ class Runs:
     label: Int64Array
 
     @staticmethod
-    def of(listed: Sequence[Stretch], extra: int, m: int) -> tuple[Runs, Int64Array]:
+    def of(listed: Sequence[ListedStretch], extra: int, m: int) -> tuple[Runs, Int64Array]:
         """The runs, and `offset`: (m + 1,) where each value's records begin among all records in blocks."""
         rows = sorted(
             (code, g.start + g.pooled, len(g.codes), label, (g.stop - g.start - g.pooled) // len(g.codes) * (len(g.codes) - extra))
@@ -73,7 +76,7 @@ class FakeDeal:
 
     counts: Int64Array
     extra: int
-    listed: tuple[Stretch, ...]
+    listed: tuple[ListedStretch, ...]
     real_start: Int64Array
     real: Int64Array
     key: bytes
@@ -102,13 +105,15 @@ class FakeDeal:
         place = self._permutation(codes, rank)
         pooled = self.real_start[codes + 1] - self.real_start[codes]
         bucket = np.empty(len(code), dtype=np.int64)
-        here = place < pooled
-        bucket[here] = self.real[(self.real_start[codes] + place)[here]]
-        there = np.flatnonzero(~here)
-        bucket[there] = self._in_blocks(codes[there], (place - pooled)[there])
+        in_pool = place < pooled
+        bucket[in_pool] = self.real[(self.real_start[codes] + place)[in_pool]]
+        in_blocks = np.flatnonzero(~in_pool)
+        bucket[in_blocks] = self._in_blocks(codes[in_blocks], (place - pooled)[in_blocks])
         return bucket
 
     def _in_blocks(self, code: Int64Array, place: Int64Array) -> Int64Array:
+        """(N,) int64 buckets of records that blocks take. code : (N,) value codes; place : (N,) int64, the record's place among those of
+        its value."""
         if not len(code):
             return place
         runs, offset = self._runs

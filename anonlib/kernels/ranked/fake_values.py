@@ -40,8 +40,10 @@ class FakeValues:
 
     @cached_property
     def _stretches(self) -> tuple[Int64Array, list[Int64Array]]:
-        found = list(composition(self.deal))
-        return np.array([s.start for s in found], dtype=np.int64), [np.array(s.codes, dtype=np.int64) for s in found]
+        stretches = list(composition(self.deal))
+        return np.array([s.start for s in stretches], dtype=np.int64), [
+            np.array(s.codes, dtype=np.int64) for s in stretches
+        ]
 
     def __getstate__(self) -> dict[str, object]:
         return {"deal": self.deal, "m": self.m, "extra": self.extra, "key": self.key}
@@ -90,8 +92,8 @@ class FakeValues:
 
 def _without_replacement(values: Int64Array, words: Int64Array) -> Int64Array:
     """The first len(words) steps of a Fisher-Yates shuffle of `values`."""
-    pool = values.copy()
+    shuffled = values.copy()
     for j, word in enumerate(words.tolist()):
-        k = j + word % (len(pool) - j)
-        pool[j], pool[k] = pool[k], pool[j]
-    return pool[: len(words)]
+        k = j + word % (len(shuffled) - j)
+        shuffled[j], shuffled[k] = shuffled[k], shuffled[j]
+    return shuffled[: len(words)]

@@ -30,7 +30,7 @@ class Perturbed:
 
 
 def unpack(packed: Int64Array) -> Perturbed:
-    """What `Perturb` returns, taken apart."""
+    """The sub-tables and published codes of (N,) int64 as `Perturb` packs them."""
     return Perturbed(packed >> CODE_BITS, packed & ((1 << CODE_BITS) - 1))
 
 
@@ -61,12 +61,12 @@ class Perturb:
     def _own_key(self) -> bytes:
         """The release key made one of these sub-tables' own. A table published with two bounds under one key would else draw the same
         words twice, and a record that only the weaker bound keeps would be known by its two values: the second is the true one."""
-        told = [
+        operators = [
             part
             for t in self.subtables
             for part in (t.codes.astype("<i8").tobytes().hex(), t.counts.astype("<i8").tobytes().hex(), str(t.gamma))
         ]
-        return derive(self.key, self.OPERATORS, *told)
+        return derive(self.key, self.OPERATORS, *operators)
 
     @cached_property
     def _permutation(self) -> KeyedPermutation:

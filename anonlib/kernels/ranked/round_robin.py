@@ -24,11 +24,11 @@ from anonlib.privacy.buckets import BucketSetting
 
 @dataclass(frozen=True)
 class Deal:
-    """The whole assignment, as numbers: q rings of buckets and how many records of each value each ring takes.
+    """The whole assignment, as numbers: how many buckets of each of q sizes, and how many records of each value they take.
 
-    partition : (m, q) int64, o_ij; columns sum to the ring's records
-    numbers   : (q,) int64, b_j buckets in ring j
-    first     : (q,) int64, the bucket id of the ring's first bucket; ids run through the rings without a hole
+    partition : (m, q) int64, o_ij, records of value i in buckets of size j; columns sum to S_j b_j
+    numbers   : (q,) int64, b_j, buckets of each size
+    first     : (q,) int64, the bucket id of the first bucket of each size; ids run through the sizes without a hole
     """
 
     partition: Int64Array
@@ -36,21 +36,22 @@ class Deal:
 
     @staticmethod
     def of(setting: BucketSetting, partition: Int64Array) -> Deal:
-        """The deal of a solver's answer."""
+        """The deal of a solver's answer: `setting` with its record partition, (m, q)."""
         return Deal(np.asarray(partition, dtype=np.int64), np.array(setting.numbers, dtype=np.int64))
 
     @cached_property
     def first(self) -> Int64Array:
+        """(q,) int64, see the class."""
         return np.cumsum(self.numbers) - self.numbers
 
     @cached_property
     def before(self) -> Int64Array:
-        """(m, q) int64: o_1j + ... + o_(i-1)j, where value i starts on ring j."""
+        """(m, q) int64: o_1j + ... + o_(i-1)j, the bucket of size j, mod b_j, at which the records of value i begin."""
         return np.cumsum(self.partition, axis=0) - self.partition
 
     @property
     def buckets(self) -> int:
-        """Number of buckets over all rings."""
+        """How many buckets there are over all sizes."""
         return int(self.numbers.sum())
 
 
@@ -58,10 +59,10 @@ class Deal:
 class RoundRobin:
     """The record kernel: (value code, rank within value) -> bucket id. Plain NumPy, vectorised over records.
 
-    A value's o_i ranks are first permuted by the key; the permuted rank says which ring takes the record (the first o_i1 go to
-    ring 1, ...) and where on the ring it lands.
+    A value's o_i ranks are first permuted by the key; the permuted rank says buckets of which size take the record (the first o_i1 go to
+    the first size, ...) and which of them.
 
-    Cost per worker: the permutation's tables, and 24 bytes for each (value, ring) that holds records; about 0.15 us a record.
+    Cost per worker: the permutation's tables, and 24 bytes for each (value, size) that holds records; about 0.15 us a record.
     """
 
     deal: Deal
@@ -75,21 +76,21 @@ class RoundRobin:
 
     @cached_property
     def _runs(self) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array]:
-        """Slots are numbered value by value, ring by ring; each (value, ring) with records is one run of slots.
+        """Slots are numbered value by value, size by size; each (value, size) with records is one run of slots.
 
-        Returns (start of each value's slots, start of each run, ring size, ring's first bucket, offset on the ring at the run's start).
+        Returns (start of each value's slots, start of each run, b_j, id of the size's first bucket, place in the round at the run's start).
         """
         partition = self.deal.partition
-        value, ring = np.nonzero(partition)  # row-major: value by value, ring by ring
-        length = partition[value, ring]
+        value, size = np.nonzero(partition)  # row-major: value by value, size by size
+        length = partition[value, size]
         start = np.cumsum(length) - length
         totals = partition.sum(axis=1)
         return (
             np.cumsum(totals) - totals,
             start,
-            self.deal.numbers[ring],
-            self.deal.first[ring],
-            self.deal.before[value, ring],
+            self.deal.numbers[size],
+            self.deal.first[size],
+            self.deal.before[value, size],
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -100,10 +101,10 @@ class RoundRobin:
 
     def __call__(self, code: IntegerArray, rank: Int64Array) -> Int64Array:
         """Bucket ids, (N,) int64, of N records given by value code and rank within the value, both (N,)."""
-        value_start, run_start, ring_size, ring_first, offset = self._runs
+        value_start, run_start, buckets_of_size, first_bucket, offset = self._runs
         slot = value_start[code] + self._permutation(code, rank)
         run = np.searchsorted(run_start, slot, side="right") - 1
-        return cast(Int64Array, ring_first[run] + (offset[run] + slot - run_start[run]) % ring_size[run])
+        return cast(Int64Array, first_bucket[run] + (offset[run] + slot - run_start[run]) % buckets_of_size[run])
 
 
 @dataclass(frozen=True)
@@ -117,21 +118,22 @@ class Stretch:
 
 
 def composition(deal: Deal) -> Iterator[Stretch]:
-    """What every bucket holds, as at most m + 1 stretches of equal neighbours per ring, in order of bucket id.
+    """What every bucket holds, as at most m + 1 stretches of equal neighbours for each size, in order of bucket id.
 
-    Follows from the deal alone: the records of ring j, value by value, are numbered 0 .. S b - 1, and bucket p of the ring
-    takes those numbered p, p + b, ..., p + (S - 1) b. Cost: S_j entries per stretch, no pass over records.
+    Follows from the deal alone: the records of size j, value by value, are numbered 0 .. S b - 1, and bucket p of that size takes those
+    numbered p, p + b, ..., p + (S - 1) b. Cost: S_j entries per stretch, no pass over records.
     """
     for j in range(len(deal.numbers)):
-        size = int(deal.numbers[j])
-        if size:
-            yield from _ring(deal.partition[:, j], size, int(deal.first[j]))
+        number = int(deal.numbers[j])
+        if number:
+            yield from _stretches_of_size(deal.partition[:, j], number, int(deal.first[j]))
 
 
-def _ring(taken: Int64Array, size: int, first: int) -> Iterator[Stretch]:
-    stop = np.cumsum(taken)  # value i is numbered stop[i-1] .. stop[i]-1
-    rounds = np.arange(int(stop[-1]) // size, dtype=np.int64) * size
-    cuts = np.unique(np.concatenate([[0], stop % size]))
-    for left, right in zip(cuts.tolist(), [*cuts[1:].tolist(), size], strict=True):
+def _stretches_of_size(records: Int64Array, number: int, first: int) -> Iterator[Stretch]:
+    """The stretches of the buckets of one size. taken : (m,) records of each value; number : of buckets; first : the id of the first."""
+    stop = np.cumsum(records)  # value i is numbered stop[i-1] .. stop[i]-1
+    rounds = np.arange(int(stop[-1]) // number, dtype=np.int64) * number
+    cuts = np.unique(np.concatenate([[0], stop % number]))
+    for left, right in zip(cuts.tolist(), [*cuts[1:].tolist(), number], strict=True):
         codes, counts = np.unique(np.searchsorted(stop, left + rounds, side="right"), return_counts=True)
         yield Stretch(first + left, first + right, tuple(codes.tolist()), tuple(counts.tolist()))

@@ -54,6 +54,7 @@ def _below(records: Int64Array, b: int, larger: int) -> Int64Array:
 
 
 def _refuse_ineligible(counts: SensitiveCounts, l: int) -> None:  # noqa: E741
+    """Raises Unsatisfiable when a value has more than n / l records."""
     n = counts.n
     offending = [i for i in range(counts.m) if int(counts.counts[i]) * l > n]
     if offending:

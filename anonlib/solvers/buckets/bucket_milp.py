@@ -98,6 +98,7 @@ class _Search:
         self.fractional: Float64Array = np.zeros(len(self.values.sizes))
 
     def offer(self, setting: BucketSetting, parts: Int64Array) -> None:
+        """Take a valid setting as the best if it loses less."""
         if self.best is None or setting.loss < self.best[0].loss:
             self.best = setting, parts
 
@@ -108,15 +109,15 @@ class _Search:
             return False
         self.conditions.add(np.ones(len(self.values.counts), dtype=np.bool_))
         while True:
-            found: Relaxation = relax(self.conditions)
-            if not found.feasible:
+            relaxation: Relaxation = relax(self.conditions)
+            if not relaxation.feasible:
                 self.empty = True
                 return False
-            self.bound = max(self.bound, found.bound)
-            self.fractional = found.numbers
+            self.bound = max(self.bound, relaxation.bound)
+            self.fractional = relaxation.numbers
             if self.best is not None and self.bound >= self.best[0].loss:
                 return True
-            if time.perf_counter() > deadline or not self.conditions.separate(found.numbers):
+            if time.perf_counter() > deadline or not self.conditions.separate(relaxation.numbers):
                 return True
 
     def close(self, deadline: float, first: bool = False) -> None:
@@ -145,15 +146,15 @@ class _Search:
 
     def _learn(self, numbers: Int64Array) -> bool:
         """Place the records: a new best setting, or new conditions. False if neither, when floating point failed the solver."""
-        found = place(self.values, numbers)
-        if found.flow is None:
+        placement = place(self.values, numbers)
+        if placement.flow is None:
             known = len(self.conditions.rows)
-            for crowd in found.crowded:
+            for crowd in placement.crowded:
                 self.conditions.add(crowd)
             return len(self.conditions.rows) > known
         used = np.flatnonzero(numbers)
         setting = BucketSetting(tuple(self.values.sizes[used].tolist()), tuple(numbers[used].tolist()))
-        self.offer(setting, self.values.deal(found.flow[:, used], len(self.table.counts)))
+        self.offer(setting, self.values.deal(placement.flow[:, used], len(self.table.counts)))
         return True
 
 

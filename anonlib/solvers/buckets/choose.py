@@ -56,6 +56,7 @@ def solve(
 
 
 def _solution(table: SensitiveTable, solver: Solver, time_limit: float | None) -> BucketSolution | None:
+    """What `solver` answers, or None when it has no valid setting; unchecked. Raises TimeoutError as `bucket_milp.solve` does."""
     started = time.perf_counter()
     if solver == "optimal":
         assert time_limit is not None
@@ -66,10 +67,10 @@ def _solution(table: SensitiveTable, solver: Solver, time_limit: float | None) -
             return None
         parts = two_size.partition(table, setting)
         return BucketSolution(setting, parts, solver, setting.loss, "optimal", time.perf_counter() - started)
-    found = multi_size.solve(table, None if time_limit is None else started + time_limit)
-    if found is None:
+    answer = multi_size.solve(table, None if time_limit is None else started + time_limit)
+    if answer is None:
         return None
-    setting, parts = found
+    setting, parts = answer
     seconds = time.perf_counter() - started
     bound = min(setting.loss, bucket_milp.lower_bound(table, _BOUND_SECONDS))
     return BucketSolution(setting, parts, solver, bound, "optimal" if bound == setting.loss else "heuristic", seconds)
@@ -115,6 +116,7 @@ def _feasible(
 
 
 def _refusal(counts: SensitiveCounts, thresholds: Thresholds, solver: Solver, max_bucket_size: int) -> str:
+    """The sentence of a refusal: why no setting of these sizes is valid, and the smallest limit that works."""
     size, exact = smallest_max_bucket_size(counts, thresholds, solver, min(max_bucket_size, counts.n))
     needs = [ceil_over(1, f) for f in thresholds.fractions]
     most = max(range(counts.m), key=needs.__getitem__)
@@ -137,6 +139,7 @@ def _refusal(counts: SensitiveCounts, thresholds: Thresholds, solver: Solver, ma
 
 
 def _other_solver(counts: SensitiveCounts, thresholds: Thresholds, max_bucket_size: int) -> str:
+    """A clause that names the optimal solver where it has a valid setting; else ""."""
     table = SensitiveTable.of(counts, thresholds, max_bucket_size)
     if len(table.sizes) and bucket_milp.feasible(table, time.perf_counter() + _BOUND_SECONDS):
         return "; solver optimal, which may mix more than two sizes, has a valid setting as it is"

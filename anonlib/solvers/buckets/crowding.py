@@ -42,12 +42,12 @@ class CrowdingConditions:
 
     @property
     def sizes(self) -> Int64Array:
-        """S_j, (q,)."""
+        """(q,) int64: S_j, the bucket sizes, ascending."""
         return self.values.sizes
 
     @property
     def costs(self) -> Int64Array:
-        """(S_j - 1)^2, (q,)."""
+        """(q,) int64: (S_j - 1)^2, what a bucket of each size loses."""
         return (self.values.sizes - 1) ** 2
 
     def condition(self, crowd: BoolArray) -> tuple[Int64Array, int]:
@@ -68,7 +68,7 @@ class CrowdingConditions:
         return True
 
     def matrix(self) -> tuple[Int64Array, Int64Array]:
-        """All conditions as (K, q) and (K,) int64."""
+        """All K conditions found so far: coefficients (K, q) and right-hand sides (K,), int64."""
         if not self.rows:
             return np.zeros((0, len(self.sizes)), dtype=np.int64), np.zeros(0, dtype=np.int64)
         return np.stack(self.rows), np.array(self.needs, dtype=np.int64)
@@ -84,12 +84,12 @@ class CrowdingConditions:
         room = self.values.members[:, None] * np.ceil(self.values.capacities[:, used] * scaled).astype(np.int64)
         demand = np.rint(self.sizes[used] * scaled).astype(np.int64)
         demand[np.argmax(demand)] += self.n * scale - int(demand.sum())
-        found = False
+        added = False
         for crowd in transport(self.values.supply * scale, room + 1, demand).crowded:
             row, need = self.condition(crowd)
             if need - float(row @ numbers) > 1e-9 * self.n:
-                found |= self.add(crowd)
-        return found
+                added |= self.add(crowd)
+        return added
 
 
 @dataclass(frozen=True)

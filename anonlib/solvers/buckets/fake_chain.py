@@ -46,10 +46,10 @@ def some_choice(lists: list[tuple[int, ...]], fakes: Int64Array, extra: int) -> 
     flow = maximum_flow(graph, source, sink)
     if flow.flow_value != extra * rows:
         return None
-    taken = flow.flow.tocoo()
+    arcs = flow.flow.tocoo()
     chosen: Rows = [[] for _ in lists]
-    used = (taken.data > 0) & (taken.row < rows) & (taken.col >= rows) & (taken.col < rows + m)
-    for row, code in sorted(zip(taken.row[used].tolist(), (taken.col[used] - rows).tolist(), strict=True)):
+    used = (arcs.data > 0) & (arcs.row < rows) & (arcs.col >= rows) & (arcs.col < rows + m)
+    for row, code in sorted(zip(arcs.row[used].tolist(), (arcs.col[used] - rows).tolist(), strict=True)):
         chosen[row].append(code)
     return chosen
 
@@ -69,8 +69,8 @@ def mix(fake: Rows, real: Rows, stream: Stream) -> None:
     for _ in range(SWEEPS * rows * extra // (isqrt(rows) + 1) + 1):  # a walk meets itself after some sqrt(rows) steps
         loop = _loop(fake, real, step, rows, extra)
         before = loop[-1][2] if loop else -1
-        for row, which, code, place in loop:
-            fake[row][which] = before
+        for row, which_fake, code, place in loop:
+            fake[row][which_fake] = before
             real[code][place] = row
             before = code
 
@@ -79,17 +79,17 @@ def _loop(fake: Rows, real: Rows, step: _Steps, rows: int, extra: int) -> list[t
     """One walk: the loop it closes, as (row, which of its fakes, value, which of its real places); empty when it may not be taken."""
     at = step.below(rows)
     path: list[tuple[int, int, int, int]] = []
-    seen: dict[int, int] = {}
-    while at not in seen:
-        seen[at] = len(path)
-        which = step.below(extra)
-        code = fake[at][which]
+    place_in_path: dict[int, int] = {}
+    while at not in place_in_path:
+        place_in_path[at] = len(path)
+        which_fake = step.below(extra)
+        code = fake[at][which_fake]
         if not real[code]:
             return []
         place = step.below(len(real[code]))
-        path.append((at, which, code, place))
+        path.append((at, which_fake, code, place))
         at = real[code][place]
-    first = seen[at]
+    first = place_in_path[at]
     return [] if first and path[first - 1][2] == path[-1][2] else path[first:]
 
 
@@ -101,6 +101,7 @@ class _Steps:
         self._words: list[int] = []
 
     def below(self, bound: int) -> int:
+        """The next whole number in [0, bound)."""
         if not self._words:
             self._words = self._stream.words(1 << 15).tolist()
         return self._words.pop() % bound

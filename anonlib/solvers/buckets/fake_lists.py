@@ -16,8 +16,8 @@ from anonlib.arrays import Int64Array
 from anonlib.errors import Unsatisfiable
 
 
-class Held(Protocol):
-    """Buckets `start` .. `stop` - 1 hold one record of each of `codes`."""
+class HeldStretch(Protocol):
+    """Buckets `start` .. `stop` - 1 hold one record of each of `codes`: a stretch of `anonlib.kernels.ranked.round_robin.composition`."""
 
     @property
     def start(self) -> int: ...
@@ -28,8 +28,8 @@ class Held(Protocol):
 
 
 @dataclass(frozen=True)
-class Beside:
-    """Buckets `start` .. `stop` - 1 hold `real` and list `fake` too; all distinct."""
+class StretchWithFakes:
+    """A stretch with its fakes: buckets `start` .. `stop` - 1 hold `real` and list `fake` too; all codes distinct."""
 
     start: int
     stop: int
@@ -41,15 +41,15 @@ class Beside:
 
     @property
     def codes(self) -> tuple[int, ...]:
-        """What the buckets list, ascending."""
+        """The codes that the buckets list, real and fake alike, ascending."""
         return tuple(sorted(self.real | self.fake))
 
 
-Levels = list[deque[Beside]]
+Levels = list[deque[StretchWithFakes]]
 """Buckets by how many fakes they still need."""
 
 
-def fakes_beside(held: Sequence[Held], fakes: Int64Array, extra: int) -> list[Beside]:
+def fakes_beside(held: Sequence[HeldStretch], fakes: Int64Array, extra: int) -> list[StretchWithFakes]:
     """`extra` fakes for every bucket, value v fakes[v] times in all, none where it is real; in order of bucket id.
 
     fakes : (m,) int64 of sum extra * buckets. Raises Unsatisfiable when there is no such choice.
@@ -59,7 +59,7 @@ def fakes_beside(held: Sequence[Held], fakes: Int64Array, extra: int) -> list[Be
     and two for each change; cost O(T) a kind, O(kinds) a change.
     """
     levels: Levels = [deque() for _ in range(extra + 1)]
-    levels[extra].extend(Beside(h.start, h.stop, frozenset(h.codes)) for h in held)
+    levels[extra].extend(StretchWithFakes(h.start, h.stop, frozenset(h.codes)) for h in held)
     room = np.full(len(fakes), held[-1].stop, dtype=np.int64)
     for h in held:
         room[list(h.codes)] -= h.stop - h.start
@@ -72,7 +72,7 @@ def fakes_beside(held: Sequence[Held], fakes: Int64Array, extra: int) -> list[Be
 
 def _join(levels: Levels, code: int, wanted: int) -> int:
     """Make `code` a fake of `wanted` buckets, those that need most first; how many were not found."""
-    joined: list[tuple[int, Beside]] = []  # put in only at the end: a bucket lists a value once
+    joined: list[tuple[int, StretchWithFakes]] = []  # put in only at the end: a bucket lists a value once
     for need in range(len(levels) - 1, 0, -1):
         level, passed = levels[need], []
         while level and wanted:
@@ -80,9 +80,9 @@ def _join(levels: Levels, code: int, wanted: int) -> int:
             if code in first:
                 passed.append(first)
                 continue
-            taken = _cut(first, wanted, level)
-            joined.append((need - 1, replace(taken, fake=taken.fake | {code})))
-            wanted -= taken.stop - taken.start
+            joining = _cut(first, wanted, level)
+            joined.append((need - 1, replace(joining, fake=joining.fake | {code})))
+            wanted -= joining.stop - joining.start
         level.extendleft(reversed(passed))
     for need, buckets in joined:
         levels[need].append(buckets)
@@ -113,7 +113,7 @@ def _exchange(levels: Levels, code: int, wanted: int) -> int:
     )
 
 
-def _put(levels: Levels, buckets: Beside, number: int, real: frozenset[int], fake: frozenset[int]) -> None:
+def _put(levels: Levels, buckets: StretchWithFakes, number: int, real: frozenset[int], fake: frozenset[int]) -> None:
     """The first `number` of the buckets hold `real` and list `fake` from now on."""
     level = levels[len(levels) - 1 - len(buckets.fake)]
     level.remove(buckets)
@@ -121,7 +121,7 @@ def _put(levels: Levels, buckets: Beside, number: int, real: frozenset[int], fak
     levels[len(levels) - 1 - len(fake)].append(replace(changed, real=real, fake=fake))
 
 
-def _cut(buckets: Beside, most: int, rest: deque[Beside]) -> Beside:
+def _cut(buckets: StretchWithFakes, most: int, rest: deque[StretchWithFakes]) -> StretchWithFakes:
     """The first `most` of the buckets; the others, if any, are put back in front of `rest`."""
     middle = min(buckets.stop, buckets.start + most)
     if middle < buckets.stop:

@@ -30,7 +30,7 @@ from anonlib.arrays import Int64Array
 from anonlib.errors import Unsatisfiable
 from anonlib.keyed import Stream
 from anonlib.solvers.buckets.fake_chain import Rows, mix, real_places, some_choice
-from anonlib.solvers.buckets.fake_lists import Beside, Held, fakes_beside
+from anonlib.solvers.buckets.fake_lists import HeldStretch, StretchWithFakes, fakes_beside
 
 POOL = 20_000
 """Buckets whose fakes are drawn together on the driver; of larger tables, what blocks leave."""
@@ -42,7 +42,7 @@ PURPOSE = "bucketize: which listed values are fake"
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedStretch:
     """Buckets `start` .. `stop` - 1 list the same values, `codes` ascending; the first `pooled` go to the pool, the others to blocks."""
 
     start: int
@@ -53,12 +53,15 @@ class Listed:
 
 @dataclass(frozen=True)
 class FakePlan:
-    """extra : s; fakes : (m,) f_v; listed : the stretches in order of bucket id; real_start : (m + 1,), real : where the pool's records of
-    value v go, buckets real[real_start[v] : real_start[v + 1]]."""
+    """Which values each bucket lists, and where the records of the pool go.
+
+    extra  : s; fakes : (m,) int64, f_v; listed : the stretches in order of bucket id
+    real_start, real : (m + 1,), (r,) int64: the pool's records of value v go to the buckets real[real_start[v] : real_start[v + 1]]
+    """
 
     extra: int
     fakes: Int64Array
-    listed: tuple[Listed, ...]
+    listed: tuple[ListedStretch, ...]
     real_start: Int64Array
     real: Int64Array
 
@@ -85,17 +88,17 @@ def apportion(counts: Int64Array, total: int, buckets: int) -> Int64Array:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if sum(taken(middle)) <= total else (low, middle)
-    found, next_ = taken(low), taken(low + 1)  # one more each, at most
+    fakes, next_ = taken(low), taken(low + 1)  # one more each, at most
     due = sorted(
-        (i for i in range(len(values)) if next_[i] > found[i]),
-        key=lambda i: (found[i] > 0, -Fraction(values[i], max(1, found[i])), i),
+        (i for i in range(len(values)) if next_[i] > fakes[i]),
+        key=lambda i: (fakes[i] > 0, -Fraction(values[i], max(1, fakes[i])), i),
     )
-    for i in due[: total - sum(found)]:
-        found[i] += 1
-    return np.array(found, dtype=np.int64)
+    for i in due[: total - sum(fakes)]:
+        fakes[i] += 1
+    return np.array(fakes, dtype=np.int64)
 
 
-def plan(counts: Int64Array, held: Sequence[Held], extra: int, key: bytes, pool: int = POOL) -> FakePlan:
+def plan(counts: Int64Array, held: Sequence[HeldStretch], extra: int, key: bytes, pool: int = POOL) -> FakePlan:
     """Lists and fakes, `extra` in each bucket; value v has counts[v] records, and `held` is what a deal of them in turn holds.
 
     Raises Unsatisfiable.
@@ -117,17 +120,17 @@ def plan(counts: Int64Array, held: Sequence[Held], extra: int, key: bytes, pool:
     return FakePlan(extra, fakes, tuple(lists), start, real)
 
 
-def _blocks_left(kinds: list[Beside], pool: int) -> list[Listed]:
+def _blocks_left(kinds: list[StretchWithFakes], pool: int) -> list[ListedStretch]:
     """The kinds with some `pool` buckets, the same number of each, and what fills no block of T, left out of blocks."""
     keep, listed = pool // len(kinds), []
     for b in kinds:
         codes, number = b.codes, b.stop - b.start
         whole = max(0, number - keep) // len(codes)
-        listed.append(Listed(b.start, b.stop, codes, number - whole * len(codes)))
+        listed.append(ListedStretch(b.start, b.stop, codes, number - whole * len(codes)))
     return listed
 
 
-def _beside_blocks(lists: list[Listed], counts: Int64Array, fakes: Int64Array, extra: int) -> Rows | None:
+def _beside_blocks(lists: list[ListedStretch], counts: Int64Array, fakes: Int64Array, extra: int) -> Rows | None:
     """Some choice of the pool's fakes where blocks take theirs, each value s times; None where it would be uneven by much."""
     left, pooled = fakes.copy(), np.zeros(len(counts), dtype=np.int64)
     for g in lists:
@@ -147,7 +150,7 @@ def _too_frequent(counts: Int64Array, buckets: int, listed: int) -> Unsatisfiabl
     )
 
 
-def _drawn(lists: list[Listed], fake: Rows, m: int, extra: int, key: bytes) -> tuple[Int64Array, Int64Array]:
+def _drawn(lists: list[ListedStretch], fake: Rows, m: int, extra: int, key: bytes) -> tuple[Int64Array, Int64Array]:
     """(real_start, real) of the pool after the draw, which begins with `fake`."""
     bucket = np.concatenate([np.arange(g.start, g.start + g.pooled) for g in lists]).astype(np.int64)
     codes = [g.codes for g in lists for _ in range(g.pooled)]

@@ -43,6 +43,7 @@ def solve(table: SensitiveTable, deadline: float | None = None) -> tuple[BucketS
 
 
 def _halves(setting: BucketSetting, table: SensitiveTable) -> list[tuple[int, int, Int64Array]]:
+    """(size, number, records of each value) of each size of a setting of `table`."""
     parts = two_size.partition(table, setting)
     return [
         (size, number, parts[:, j]) for j, (size, number) in enumerate(zip(setting.sizes, setting.numbers, strict=True))

@@ -59,7 +59,7 @@ class SensitiveTable:
 
     @property
     def n(self) -> int:
-        """Number of records."""
+        """n, how many records the counts add up to."""
         return int(self.counts.sum())
 
     @property
@@ -68,15 +68,15 @@ class SensitiveTable:
         return range(self.first_size, self.first_size + self.classes.shape[1])
 
     def capacity(self, size: int) -> Int64Array:
-        """floor(f'_i * size) for each value, (m,)."""
+        """floor(f'_i * size), (m,) int64: how many records of each value a bucket of that size may hold. size : one of `sizes`."""
         return np.asarray(self.classes[self.class_of, size - self.first_size])
 
     def part(self, counts: Int64Array) -> SensitiveTable:
-        """The same values with other counts: the records of one size class."""
+        """The same values and sizes with other counts, (m,) int64: the records that go to the buckets of one size."""
         return SensitiveTable(counts, self.first_size, self.classes, self.class_of)
 
     def merged(self) -> MergedValues:
-        """Values with equal counts and equal capacities as one group each; values without records are left out."""
+        """Values with equal counts and equal capacities as one group each; values without records are left out. O(m log m + G q)."""
         present = np.flatnonzero(self.counts)
         keys = np.stack([self.counts[present], self.class_of[present]], axis=1)
         distinct, group_of, members = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
@@ -107,15 +107,15 @@ class MergedValues:
 
     @property
     def supply(self) -> Int64Array:
-        """Records of each group, (G,)."""
+        """(G,) int64: how many records each group has over all its members."""
         return self.members * self.counts
 
     def column(self, size: int) -> Int64Array:
-        """floor(f'_i * size) of one member of each group, (G,)."""
+        """floor(f'_i * size), (G,) int64, of one member of each group. size : one of `sizes`."""
         return np.asarray(self.capacities[:, int(np.searchsorted(self.sizes, size))])
 
     def only(self, columns: Int64Array) -> MergedValues:
-        """The same groups with the sizes at these positions only."""
+        """The same groups with fewer sizes. columns : (k,) int64, positions in `sizes`."""
         return replace(self, capacities=self.capacities[:, columns], sizes=self.sizes[columns])
 
     def fill_limits(self) -> Int64Array:

@@ -90,7 +90,7 @@ def _spread(supply: Int64Array, capacity: Int64Array) -> Int64Array:
 
 
 def _take(available: Int64Array, wanted: Int64Array) -> Int64Array:
-    """From each row of `available`, left to right, as much as it takes to reach `wanted`."""
+    """(rows, columns) int64: from each row of `available`, left to right, as much as it takes to reach `wanted`, (rows,)."""
     before = np.cumsum(available, axis=1) - available
     return np.clip(wanted[:, None] - before, 0, available)
 
@@ -98,12 +98,12 @@ def _take(available: Int64Array, wanted: Int64Array) -> Int64Array:
 def _shortest_path(possible: BoolArray, surplus: Int64Array) -> list[int] | None:
     """Columns j_0 (too full) -> .. -> j_p (not full), as few as possible; None if there is no way."""
     layers = [surplus > 0]
-    seen = layers[0].copy()
+    visited = layers[0].copy()
     while not (layers[-1] & (surplus < 0)).any():
-        reached = possible[layers[-1]].any(axis=0) & ~seen
+        reached = possible[layers[-1]].any(axis=0) & ~visited
         if not reached.any():
             return None
-        seen |= reached
+        visited |= reached
         layers.append(reached)
     path = [int(np.argmin(np.where(layers[-1], surplus, 0)))]
     for layer in reversed(layers[:-1]):
@@ -122,7 +122,7 @@ def _crowded(moves: _Moves, surplus: Int64Array) -> list[BoolArray]:
 
 
 def _closure(possible: BoolArray, start: BoolArray) -> BoolArray:
-    """All columns that can be reached from `start`, itself included."""
+    """(q,) bool: the columns that can be reached from those of `start` along `possible`, these included."""
     reached = start
     while True:
         more = reached | possible[reached].any(axis=0)

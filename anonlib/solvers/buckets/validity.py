@@ -19,7 +19,10 @@ from anonlib.solvers.buckets.transport import Transport, transport
 def two_size_valid(
     counts: Int64Array, small: Int64Array, large: Int64Array, sizes: tuple[int, int], numbers: tuple[int, int]
 ) -> bool:
-    """Theorem 1: the privacy, fill and capacity constraints PC, FC and CC together."""
+    """Whether a setting of two sizes is valid: the privacy, fill and capacity constraints PC, FC and CC together (Theorem 1).
+
+    counts, small, large : (m,) int64, o_i and the capacities of both sizes; sizes, numbers : S_1, S_2 and b_1, b_2. Exact; O(m).
+    """
     first, second = np.minimum(small * numbers[0], counts), np.minimum(large * numbers[1], counts)
     return (
         int(counts.sum()) == sizes[0] * numbers[0] + sizes[1] * numbers[1]
@@ -64,15 +67,15 @@ def place(values: MergedValues, numbers: Int64Array) -> Transport:
     Cost: one maximum flow over the sizes in use.
     """
     used = np.flatnonzero(numbers)
-    found = transport(
+    placement = transport(
         values.supply,
         values.members[:, None] * values.capacities[:, used] * numbers[used],
         values.sizes[used] * numbers[used],
     )
-    if found.flow is None:
-        return found
+    if placement.flow is None:
+        return placement
     flow = np.zeros(values.capacities.shape, dtype=np.int64)
-    flow[:, used] = found.flow
+    flow[:, used] = placement.flow
     return Transport(flow, [])
 
 
@@ -86,8 +89,8 @@ def partition(table: SensitiveTable, setting: BucketSetting) -> Int64Array | Non
     if (columns < 0).any():
         return None  # no record fits a bucket smaller than M
     numbers[columns] = setting.numbers
-    found = place(values, numbers)
-    return None if found.flow is None else values.deal(found.flow[:, columns], len(table.counts))
+    placement = place(values, numbers)
+    return None if placement.flow is None else values.deal(placement.flow[:, columns], len(table.counts))
 
 
 def check(table: SensitiveTable, setting: BucketSetting, parts: Int64Array) -> None:

@@ -30,14 +30,14 @@ class ValueBuckets:
 
     @property
     def q(self) -> int:
-        """How many buckets there are."""
+        """q, how many buckets the values are put into."""
         return len(self.bounds.caps)
 
     def counts(self, of_values: Int64Array) -> Int64Array:
-        """(q,) int64: records of each bucket, from (m,) records of each value."""
-        found = np.zeros(self.q, dtype=np.int64)
-        np.add.at(found, self.bucket, of_values)
-        return found
+        """(q,) int64: how many records each bucket has. of_values : (m,) int64, records of each value."""
+        records = np.zeros(self.q, dtype=np.int64)
+        np.add.at(records, self.bucket, of_values)
+        return records
 
 
 ROOM = Fraction(6, 5)

@@ -27,7 +27,11 @@ MANY = 512
 
 
 def ec_sizes(closeness: TCloseness, buckets: BucketPartition, k: int = 1) -> EcSizeTree:
-    """The tree of class sizes. Raises Unsatisfiable when the table has fewer than k records. Level by level, nothing recurses."""
+    """The tree of class sizes, whose leaves are the classes (SABRE, function ECSize, Theorem 4). Level by level, nothing recurses.
+
+    closeness : of the one sensitive attribute; buckets : of its values; k : records of a class, at least
+    Raises Unsatisfiable when the table has fewer than k records. O(b log n) nodes of b numbers, and as many distances.
+    """
     n = closeness.n
     refuse_few(n, k)
     mover, budget = buckets.mover, closeness.t - buckets.bound

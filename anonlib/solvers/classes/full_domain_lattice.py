@@ -20,11 +20,13 @@ from anonlib.domains import Domain, NumericDomain, generalized_certainty_penalty
 from anonlib.errors import Unsatisfiable
 from anonlib.privacy.class_requirements import Requirement
 
-Node = tuple[int, ...]
+Choice = tuple[int, ...]
+"""A node of the lattice: a level for each attribute."""
 
 HALVINGS = 7
 """A numeric attribute's levels: its values, then 2^7, 2^6, ..., 1 intervals of equal width."""
 MAX_NODES = 1 << 22
+"""Choices that are searched, at most."""
 CELLS = 1 << 22
 
 BROKEN, OPEN, KEPT = -1, 0, 1
@@ -60,13 +62,13 @@ class Lattice:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many levels each attribute has."""
+        """How many levels each attribute has: the shape of the lattice."""
         return tuple(len(levels) for levels in self.groups)
 
-    def classes(self, node: Node) -> Int64Array:
-        """(c,) int64: the class of each combination at the levels of `node`, numbered without a hole."""
+    def classes(self, choice: Choice) -> Int64Array:
+        """(c,) int64: the class of each combination at the levels of `choice`, numbered without a hole. O(d c log c)."""
         key = np.zeros(len(self.groups[0][0]), dtype=np.int64)
-        for levels, height in zip(self.groups, node, strict=True):
+        for levels, height in zip(self.groups, choice, strict=True):
             groups = levels[height]
             key = key * (int(groups.max()) + 1) + groups
             if int(groups.max()):
@@ -97,17 +99,17 @@ def lattice(combinations: Combinations, domains: Sequence[Domain]) -> Lattice:
     Levels that tell no fewer values apart than the one below are left out. Raises Unsatisfiable above `MAX_NODES` choices.
     """
     levels = [_distinct_levels(column, domain) for column, domain in zip(combinations.columns, domains, strict=True)]
-    found = Lattice(
-        tuple(tuple(groups for _, groups in some) for some in levels),
-        tuple(tuple(height for height, _ in some) for some in levels),
+    choices = Lattice(
+        tuple(tuple(groups for _, groups in of_attribute) for of_attribute in levels),
+        tuple(tuple(height for height, _ in of_attribute) for of_attribute in levels),
     )
-    nodes = int(np.prod([float(size) for size in found.shape]))
+    nodes = int(np.prod([float(size) for size in choices.shape]))
     if nodes > MAX_NODES:
         raise Unsatisfiable(
             f"full-domain recoding has {nodes:,} choices of levels for {len(domains)} quasi-identifiers, and {MAX_NODES:,} can be "
             "searched; name fewer quasi-identifiers, or give hierarchies with fewer levels"
         )
-    return found
+    return choices
 
 
 def search(combinations: Combinations, domains: Sequence[Domain], requirement: Requirement) -> Recoding:
@@ -116,16 +118,16 @@ def search(combinations: Combinations, domains: Sequence[Domain], requirement: R
     Raises Unsatisfiable when even one class of all records does not. Cost: about (lowest choices) x log(levels) checks, each a few
     sorts of c combinations and, where classes are large enough, a table of classes x m counts in pieces.
     """
-    tree = lattice(combinations, domains)
-    state = np.zeros(tree.shape, dtype=np.int8)
-    top = tuple(size - 1 for size in tree.shape)
+    choices = lattice(combinations, domains)
+    state = np.zeros(choices.shape, dtype=np.int8)
+    top = tuple(size - 1 for size in choices.shape)
     checked = 0
 
-    def keeps(node: Node) -> bool:
+    def keeps(choice: Choice) -> bool:
         nonlocal checked
         checked += 1
-        good = _keeps(combinations, tree.classes(node), requirement)
-        corner = tuple(slice(h, None) if good else slice(None, h + 1) for h in node)
+        good = _keeps(combinations, choices.classes(choice), requirement)
+        corner = tuple(slice(h, None) if good else slice(None, h + 1) for h in choice)
         state[corner] = KEPT if good else BROKEN
         return good
 
@@ -141,9 +143,10 @@ def search(combinations: Combinations, domains: Sequence[Domain], requirement: R
             else:
                 low = middle + 1
     penalty, _, best = min(
-        (_penalty(combinations, tree.classes(node), domains), sum(node), node) for node in _lowest_kept(state)
+        (_penalty(combinations, choices.classes(choice), domains), sum(choice), choice)
+        for choice in _lowest_kept(state)
     )
-    heights = tuple(levels[h] for levels, h in zip(tree.heights, best, strict=True))
+    heights = tuple(levels[h] for levels, h in zip(choices.heights, best, strict=True))
     finder = ClassFinder.of(combinations.columns, domains, heights)
     return Recoding(heights, finder(combinations.columns), penalty, checked, state.size)
 
@@ -160,7 +163,7 @@ def grouped(column: Codes, domain: Domain, height: int) -> Codes:
 
 
 def top(domain: Domain) -> int:
-    """The height at which everything is one group."""
+    """The height of the domain at which everything is one group, as `grouped` counts heights."""
     if isinstance(domain, NumericDomain):
         return HALVINGS + 1
     return 1 if domain.hierarchy is None else domain.hierarchy.levels - 1
@@ -181,26 +184,30 @@ class ClassFinder:
 
     @staticmethod
     def of(columns: Sequence[Codes], domains: Sequence[Domain], heights: tuple[int, ...]) -> ClassFinder:
-        """From the distinct combinations of the table."""
+        """The finder of a table's classes.
+
+        columns : d code columns of its distinct combinations; domains, heights : theirs. O(d c log c).
+        """
         groups, pairs = [], []
         key = np.zeros(len(columns[0]), dtype=np.int64)
         for column, domain, height in zip(columns, domains, heights, strict=True):
             known, group = np.unique(grouped(column, domain, height), return_inverse=True)
-            seen, key = np.unique(key * len(known) + group, return_inverse=True)
+            known_pairs, key = np.unique(key * len(known) + group, return_inverse=True)
             groups.append(known)
-            pairs.append(seen)
+            pairs.append(known_pairs)
         return ClassFinder(tuple(domains), heights, tuple(groups), tuple(pairs))
 
     def __call__(self, columns: Sequence[Codes]) -> Int64Array:
-        """(n,) int64. Raises ValueError for a combination that the table does not have."""
+        """(n,) int64: the class of each record of d code columns. Raises ValueError for a combination that the table does not have."""
         key = np.zeros(len(columns[0]), dtype=np.int64)
         for a, column in enumerate(columns):
-            group = _found(self.groups[a], grouped(column, self.domains[a], self.heights[a]))
-            key = _found(self.pairs[a], key * len(self.groups[a]) + group)
+            group = _looked_up(self.groups[a], grouped(column, self.domains[a], self.heights[a]))
+            key = _looked_up(self.pairs[a], key * len(self.groups[a]) + group)
         return key
 
 
-def _found(known: Codes, wanted: Codes) -> Int64Array:
+def _looked_up(known: Codes, wanted: Codes) -> Int64Array:
+    """(n,) int64: the place of each of `wanted` in `known`, ascending. Raises ValueError when one is not there."""
     at = np.minimum(np.searchsorted(known, wanted), len(known) - 1).astype(np.int64)
     if (known[at] != wanted).any():
         raise ValueError("a combination of quasi-identifiers was not counted before: the table has changed")
@@ -208,46 +215,48 @@ def _found(known: Codes, wanted: Codes) -> Int64Array:
 
 
 def _distinct_levels(column: Codes, domain: Domain) -> list[tuple[int, Int64Array]]:
-    found: list[tuple[int, Int64Array]] = []
+    """(height, group of each combination) of every level that tells fewer values apart than the one below it."""
+    levels: list[tuple[int, Int64Array]] = []
     for height in range(top(domain) + 1):
         numbers = np.unique(grouped(column, domain, height), return_inverse=True)[1].astype(np.int64)
-        if not found or numbers.max() < found[-1][1].max():
-            found.append((height, numbers))
-    return found
+        if not levels or numbers.max() < levels[-1][1].max():
+            levels.append((height, numbers))
+    return levels
 
 
-def _lowest_open(state: Int8Array) -> Node | None:
+def _lowest_open(state: Int8Array) -> Choice | None:
     """An unsettled choice with nothing unsettled below it: the first in row-major order is one."""
     flat = np.flatnonzero(state.ravel() == OPEN)
     return tuple(int(h) for h in np.unravel_index(flat[0], state.shape)) if flat.size else None
 
 
-def _chain(state: Int8Array, start: Node) -> list[Node]:
+def _chain(state: Int8Array, start: Choice) -> list[Choice]:
     """A climb from `start` through unsettled choices, one level of one attribute at a time, evenly over the attributes."""
-    chain, node = [start], list(start)
+    chain, choice = [start], list(start)
     while True:
         ups = [
             a
-            for a in range(len(node))
-            if node[a] + 1 < state.shape[a] and state[(*node[:a], node[a] + 1, *node[a + 1 :])] == OPEN
+            for a in range(len(choice))
+            if choice[a] + 1 < state.shape[a] and state[(*choice[:a], choice[a] + 1, *choice[a + 1 :])] == OPEN
         ]
         if not ups:
             return chain
-        node[min(ups, key=lambda a: (node[a] / (state.shape[a] - 1), a))] += 1
-        chain.append(tuple(node))
+        choice[min(ups, key=lambda a: (choice[a] / (state.shape[a] - 1), a))] += 1
+        chain.append(tuple(choice))
 
 
-def _lowest_kept(state: Int8Array) -> list[Node]:
+def _lowest_kept(state: Int8Array) -> list[Choice]:
     """Choices that keep the promise while none a level below does."""
     lowest = state == KEPT
     for a in range(state.ndim):
         below = np.roll(state, 1, axis=a) == KEPT
         below[(slice(None),) * a + (0,)] = False
         lowest &= ~below
-    return [tuple(int(h) for h in node) for node in np.argwhere(lowest)]
+    return [tuple(int(h) for h in choice) for choice in np.argwhere(lowest)]
 
 
 def _keeps(combinations: Combinations, classes: Int64Array, requirement: Requirement) -> bool:
+    """Whether every class keeps the requirement. classes : (c,) int64, of the combinations."""
     number = classes[combinations.of]
     g, m = int(classes.max()) + 1, combinations.m
     sizes = np.bincount(number, combinations.count, minlength=g)

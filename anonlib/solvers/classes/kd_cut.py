@@ -38,7 +38,7 @@ class KdTree:
 
     @property
     def leaves(self) -> int:
-        """How many leaves there are."""
+        """How many leaves the tree has: partitions before any are merged."""
         return int(self.leaf.max()) + 1
 
     def leaf_of(self, columns: Sequence[Codes]) -> Int64Array:
@@ -48,9 +48,11 @@ class KdTree:
         while going.size:
             asked = self.attribute[node[going]]
             for a in np.unique(asked).tolist():
-                some = going[asked == a]
-                here = node[some]
-                node[some] = np.where(columns[a][some] <= self.thresholds[a][here], self.left[here], self.right[here])
+                records = going[asked == a]
+                nodes = node[records]
+                node[records] = np.where(
+                    columns[a][records] <= self.thresholds[a][nodes], self.left[nodes], self.right[nodes]
+                )
             going = going[self.attribute[node[going]] != LEAF]
         return self.leaf[node]
 
@@ -78,15 +80,15 @@ class KdTree:
         return partition
 
     def _below(self, node: int) -> list[int]:
-        """The leaves below a node."""
-        found, stack = [], [node]
+        """The numbers of the leaves at or below a node."""
+        leaves, stack = [], [node]
         while stack:
-            here = stack.pop()
-            if self.attribute[here] == LEAF:
-                found.append(int(self.leaf[here]))
+            below = stack.pop()
+            if self.attribute[below] == LEAF:
+                leaves.append(int(self.leaf[below]))
             else:
-                stack += [int(self.left[here]), int(self.right[here])]
-        return found
+                stack += [int(self.left[below]), int(self.right[below])]
+        return leaves
 
 
 def kd_tree(columns: Sequence[Codes], domains: Sequence[Domain], weights: Int64Array, size: int) -> KdTree:
@@ -137,6 +139,7 @@ def _cut(
 
 
 def _span(codes: Codes, domain: Domain) -> float:
+    """The certainty penalty of the codes' tight box: their normalised span."""
     if isinstance(domain, NumericDomain):
         return float(domain.penalty(codes.min(), codes.max()))
     return float(domain.penalty(len(np.unique(codes))))
@@ -152,6 +155,7 @@ def _keys(codes: Codes, domain: Domain) -> Codes:
 
 
 def _tree(nodes: list[tuple[int, Any, int, int]], columns: Sequence[Codes]) -> KdTree:
+    """The nodes (attribute, threshold, left, right) as arrays, leaves numbered from left to right."""
     attribute = np.array([node[0] for node in nodes], dtype=np.int64)
     left, right = (np.array([node[side] for node in nodes], dtype=np.int64) for side in (2, 3))
     thresholds = tuple(

@@ -45,15 +45,15 @@ class BucketPartition:
 
     @property
     def b(self) -> int:
-        """Number of buckets."""
+        """b, how many buckets there are."""
         return len(self.first)
 
     @cached_property
     def bucket_of(self) -> Int64Array:
         """(m,) int64: the bucket of each value, by the value's code."""
-        found = np.empty(self.distance.m, dtype=np.int64)
-        found[self.distance.order] = np.repeat(np.arange(self.b), self.last - self.first + 1)
-        return found
+        bucket_of = np.empty(self.distance.m, dtype=np.int64)
+        bucket_of[self.distance.order] = np.repeat(np.arange(self.b), self.last - self.first + 1)
+        return bucket_of
 
     def between(self, i: int, j: int) -> Fraction:
         """The ground distance of two buckets: the largest of their values' distances, 0 from a bucket to itself (before Lemma 1)."""
@@ -74,10 +74,10 @@ class BucketPartition:
         gaps = self._gaps
         if self.distance.kind != "ordered":
             return GroundDistance("hierarchical", np.arange(self.b), gaps, self.distance.height).mover
-        each = np.arange(self.b, dtype=np.int64)
+        bucket = np.arange(self.b, dtype=np.int64)
         return EarthMover(
-            np.concatenate([np.zeros(self.b - 1, dtype=np.int64), each]),
-            np.concatenate([each[:-1], each]),
+            np.concatenate([np.zeros(self.b - 1, dtype=np.int64), bucket]),
+            np.concatenate([bucket[:-1], bucket]),
             np.concatenate([gaps, self.last - self.first]),
             2 * self.distance.height,
         )

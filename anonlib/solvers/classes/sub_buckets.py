@@ -49,7 +49,7 @@ def pack(closeness: Sequence[TCloseness], joint: JointValues, k: int) -> Packing
     n = int(joint.counts.sum())
     if not 1 <= k <= n:
         raise ValueError(f"a class of {k} records cannot be had from {n}")
-    lines = _lines([each.distance for each in closeness], joint)
+    lines = _lines([column.distance for column in closeness], joint)
     for number in _numbers(n):
         best = min(
             (_packed(closeness, joint, number, k, order, whole) for order, whole in lines),
@@ -61,10 +61,12 @@ def pack(closeness: Sequence[TCloseness], joint: JointValues, k: int) -> Packing
 
 
 def _excess(packing: Packing, closeness: Sequence[TCloseness]) -> Fraction:
-    return max(worst - each.t for worst, each in zip(packing.worst, closeness, strict=True))
+    """By how much W is above t in the worst column; at most 0 where all keep it."""
+    return max(worst - column.t for worst, column in zip(packing.worst, closeness, strict=True))
 
 
 def _numbers(n: int) -> Iterator[int]:
+    """The numbers of sub-buckets that are tried for n records, ascending, n last."""
     number = 1
     while number <= n // 2:
         yield number
@@ -75,7 +77,7 @@ def _numbers(n: int) -> Iterator[int]:
 def _lines(distances: Sequence[GroundDistance], joint: JointValues) -> list[tuple[Int64Array, bool]]:
     """(order of the values on the line, whether frequent values fill sub-buckets of their own first)."""
     if len(distances) > 1:
-        places = [each.positions[codes] for each, codes in zip(distances, joint.codes, strict=True)]
+        places = [distance.positions[codes] for distance, codes in zip(distances, joint.codes, strict=True)]
         orders = [np.lexsort(places[::-1]), _interleaved(places, joint.counts)]
     elif distances[0].kind == "flat":
         orders = [np.argsort(-joint.counts, kind="stable")]
@@ -112,19 +114,19 @@ def _packed(
     rest = _rounded(joint.counts, rest_size)
     flat = len(closeness) == 1 and closeness[0].distance.kind == "flat"
     value, length = _runs(joint.counts - rest, order, records, whole, flat)
-    found = SubBuckets(number, records, value, length, rest)
-    worst = tuple(_worst(found, each, codes) for each, codes in zip(closeness, joint.codes, strict=True))
-    return Packing(found, least, worst)
+    sub_buckets = SubBuckets(number, records, value, length, rest)
+    worst = tuple(_worst(sub_buckets, column, codes) for column, codes in zip(closeness, joint.codes, strict=True))
+    return Packing(sub_buckets, least, worst)
 
 
 def _rounded(counts: Int64Array, size: int) -> Int64Array:
     """`size` records in the proportions of `counts`, by largest remainders; never more than there are."""
     n = int(counts.sum())
     exact = [divmod(int(count) * size, n) for count in counts]
-    found = np.array([whole for whole, _ in exact], dtype=np.int64)
-    short = size - int(found.sum())
-    found[sorted(range(len(exact)), key=lambda i: (-exact[i][1], i))[:short]] += 1
-    return found
+    rounded = np.array([whole for whole, _ in exact], dtype=np.int64)
+    short = size - int(rounded.sum())
+    rounded[sorted(range(len(exact)), key=lambda i: (-exact[i][1], i))[:short]] += 1
+    return rounded
 
 
 def _runs(
@@ -137,8 +139,8 @@ def _runs(
         over = left % records
         last = order[np.argsort(-over[order], kind="stable")] if by_size else order
         value, length = np.concatenate([order, last]), np.concatenate([(left - over)[order], over[last]])
-    some = length > 0
-    return value[some], length[some]
+    not_empty = length > 0
+    return value[not_empty], length[not_empty]
 
 
 def _worst(parts: SubBuckets, closeness: TCloseness, codes: Int64Array) -> Fraction:

@@ -25,7 +25,8 @@ from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.match_buckets import MatchBuckets, match_buckets
 from anonlib.solvers.matching.l_buckets import l_buckets
 
-Cells = dict[tuple[int, int], list[int]]
+Contents = dict[tuple[int, int], list[int]]
+"""{(bucket, value): [records, dummies]}: what buckets hold."""
 _BLOCK = 1 << 20
 """Entries of the (sizes, values) tables that the search looks at in one go."""
 
@@ -37,19 +38,19 @@ def beta_buckets(counts: Int64Array, likeness: BetaLikeness, dummies: bool = Tru
     counts : (m,) int64, the values' records here, may be 0; `likeness` knows those of the whole table
     """
     largest = largest_buckets(counts, likeness, dummies=dummies)
-    found = [None if largest is None else fewest_dummies(largest, counts, likeness)]
+    candidates = [None if largest is None else fewest_dummies(largest, counts, likeness)]
     fewest = likeness.equivalent_l
-    if found[0] is None or fewest < found[0].mu:
-        found.append(by_l_diversity(counts, likeness, dummies))
-    there = [each for each in found if each is not None]
-    return min(there, key=lambda each: each.estimated_loss, default=None)
+    if candidates[0] is None or fewest < candidates[0].mu:
+        candidates.append(by_l_diversity(counts, likeness, dummies))
+    possible = [buckets for buckets in candidates if buckets is not None]
+    return min(possible, key=lambda buckets: buckets.estimated_loss, default=None)
 
 
 def by_l_diversity(counts: Int64Array, likeness: BetaLikeness, dummies: bool = True) -> MatchBuckets | None:
     """The buckets of Algorithm 1 with l = ceil(1 / ((1 + beta) phi_min)) (Theorem 4), where no value is in more of them than its
     bound allows: the theorem counts the matches of a record, and around a person a value of two buckets may be shown twice."""
-    found = l_buckets(counts, likeness.equivalent_l, dummies)
-    return replace(found, distinct=False) if found is not None and _kept(found, likeness) else None
+    buckets = l_buckets(counts, likeness.equivalent_l, dummies)
+    return replace(buckets, distinct=False) if buckets is not None and _kept(buckets, likeness) else None
 
 
 def largest_buckets(
@@ -61,23 +62,27 @@ def largest_buckets(
     """
     for c in _candidates(counts, likeness, at_least, dummies):
         for packing in packings.split():
-            found = packed(counts, likeness, c, dummies) if packing == "packed" else greedy(counts, c, dummies)
-            if found is not None and _kept(found, likeness):
-                return found
+            buckets = packed(counts, likeness, c, dummies) if packing == "packed" else greedy(counts, c, dummies)
+            if buckets is not None and _kept(buckets, likeness):
+                return buckets
     return None
 
 
-def fewest_dummies(found: MatchBuckets, counts: Int64Array, likeness: BetaLikeness) -> MatchBuckets:
-    """The smallest size that keeps the bound with as many buckets: what a record's box loses is the same, and fewer records are made up."""
-    for c in range(-(-int(counts.sum()) // found.mu), found.size if found.made_up else 0):
-        for each in (packed(counts, likeness, c), greedy(counts, c)):
-            if each is not None and _kept(each, likeness):
-                return each
-    return found
+def fewest_dummies(buckets: MatchBuckets, counts: Int64Array, likeness: BetaLikeness) -> MatchBuckets:
+    """Buckets of the smallest size that keeps the bound with as many of them, or `buckets` themselves where no smaller one does.
+
+    What a record's box loses is the same with as many matches, and fewer records are made up. counts, likeness : as in `beta_buckets`.
+    """
+    for c in range(-(-int(counts.sum()) // buckets.mu), buckets.size if buckets.made_up else 0):
+        for smaller in (packed(counts, likeness, c), greedy(counts, c)):
+            if smaller is not None and _kept(smaller, likeness):
+                return smaller
+    return buckets
 
 
-def _kept(found: MatchBuckets, likeness: BetaLikeness) -> bool:
-    return bool((found.held_by <= likeness.copies(found.mu)).all())
+def _kept(buckets: MatchBuckets, likeness: BetaLikeness) -> bool:
+    """Whether no value is in more buckets than its bound allows."""
+    return bool((buckets.held_by <= likeness.copies(buckets.mu)).all())
 
 
 def _candidates(counts: Int64Array, likeness: BetaLikeness, at_least: int, dummies: bool) -> list[int]:
@@ -85,14 +90,14 @@ def _candidates(counts: Int64Array, likeness: BetaLikeness, at_least: int, dummi
     n, largest = int(counts.sum()), int(counts.max(initial=0))
     if likeness.beta == 0:  # only pure buckets do (Theorem 5), so c divides every support
         largest = math.gcd(*counts.tolist())
-    found: list[int] = []
+    candidates: list[int] = []
     step = max(1, _BLOCK // max(1, len(counts)))
     for top in range(largest, at_least - 1, -step):
         sizes = np.arange(top, max(top - step, at_least - 1), -1, dtype=np.int64)
         mu = -(-n // sizes) if dummies else n // sizes
         needed = -(-counts[None, :] // sizes[:, None])
-        found += sizes[(needed <= likeness.copies(mu)).all(axis=1)].tolist()
-    return found
+        candidates += sizes[(needed <= likeness.copies(mu)).all(axis=1)].tolist()
+    return candidates
 
 
 def packed(counts: Int64Array, likeness: BetaLikeness, c: int, dummies: bool = True) -> MatchBuckets | None:
@@ -119,13 +124,13 @@ def packed(counts: Int64Array, likeness: BetaLikeness, c: int, dummies: bool = T
     left = _fill(bins, loose[np.argsort(-rest[loose], kind="stable")].tolist(), rest, may - full, c)
     if left is None or (dummies and left.sum()):
         return None
-    cells: Cells = {}
+    contents: Contents = {}
     bucket = 0
     for value in np.flatnonzero(full).tolist():
         for _ in range(int(full[value])):
-            cells[bucket, value] = [c, 0]
+            contents[bucket, value] = [c, 0]
             bucket += 1
-    return _finished(cells, bucket, bins, c, left, dummies, "packed")
+    return _finished(contents, bucket, bins, c, left, dummies, "packed")
 
 
 def _best_fit(sizes: Int64Array, values: Int64Array, c: int) -> list[dict[int, int]]:
@@ -153,17 +158,17 @@ def _fill(
     Returns (m,) what found no room (without dummies the bins are too few for all), or None when a bound forbids it.
     """
     left = np.zeros(len(rest), dtype=np.int64)
-    gaps = sorted((c - taken, b) for b, where in enumerate(bins) if (taken := sum(where.values())) < c)
+    gaps = sorted((c - poured, b) for b, content in enumerate(bins) if (poured := sum(content.values())) < c)
     for value in values:
         size, may = int(rest[value]), int(pieces[value])
         while size and may and gaps:
             place = bisect.bisect_left(gaps, (size, -1))
             room, number = gaps.pop(min(place, len(gaps) - 1))  # the tightest that takes it all, else the widest
-            taken = min(room, size)
-            bins[number][value] = taken
-            size, may = size - taken, may - 1
-            if room > taken:
-                bisect.insort(gaps, (room - taken, number))
+            poured = min(room, size)
+            bins[number][value] = poured
+            size, may = size - poured, may - 1
+            if room > poured:
+                bisect.insort(gaps, (room - poured, number))
         if size and gaps:
             return None
         left[value] = size
@@ -182,31 +187,34 @@ def greedy(counts: Int64Array, c: int, dummies: bool = True) -> MatchBuckets:
     for value in order.tolist():
         stop = at + int(counts[value])
         while at < stop:
-            taken = min(stop, (at // c + 1) * c) - at
+            poured = min(stop, (at // c + 1) * c) - at
             if at // c < mu:
-                bins[at // c][value] = taken
+                bins[at // c][value] = poured
             else:
-                left[value] += taken
-            at += taken
+                left[value] += poured
+            at += poured
     return _finished({}, 0, bins, c, left, dummies, "greedy")
 
 
 def _finished(
-    cells: Cells, bucket: int, bins: list[dict[int, int]], c: int, left: Int64Array, dummies: bool, algorithm: str
+    contents: Contents, bucket: int, bins: list[dict[int, int]], c: int, left: Int64Array, dummies: bool, algorithm: str
 ) -> MatchBuckets:
     """Bins become buckets; gaps are filled with dummies of the value that the bucket has most of, which widens no value's |B_i|."""
-    for where in bins:
-        for value, records in where.items():
-            cells[bucket, value] = [records, 0]
-        gap = c - sum(where.values())
+    for content in bins:
+        for value, records in content.items():
+            contents[bucket, value] = [records, 0]
+        gap = c - sum(content.values())
         if gap:
             assert dummies, "without dummies every bucket is full"
-            cells[bucket, max(where, key=lambda v: (where[v], -v))][1] = gap
+            contents[bucket, max(content, key=lambda v: (content[v], -v))][1] = gap
         bucket += 1
-    return match_buckets(c, cells, left, distinct=False, algorithm=algorithm)
+    return match_buckets(c, contents, left, distinct=False, algorithm=algorithm)
 
 
-def published_bound(counts: Int64Array, found: MatchBuckets) -> Fraction:
-    """The paper's bound on beta (equation 7): c / min(n_i / |B_i|) - 1; of the whole table, and exact only without dummies."""
-    occupancy = [Fraction(int(n), int(b)) for n, b in zip(counts, found.held_by, strict=True) if b]
-    return found.size / min(occupancy) - 1
+def published_bound(counts: Int64Array, buckets: MatchBuckets) -> Fraction:
+    """The paper's bound on beta (equation 7): c / min(n_i / |B_i|) - 1; of the whole table, and exact only without dummies.
+
+    counts : (m,) int64, n_i; buckets : those that hold them
+    """
+    occupancy = [Fraction(int(n), int(b)) for n, b in zip(counts, buckets.held_by, strict=True) if b]
+    return buckets.size / min(occupancy) - 1

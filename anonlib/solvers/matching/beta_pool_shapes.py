@@ -46,12 +46,12 @@ def loss_alike(mu: float, n: int) -> float:
 
 
 def rest(shapes: Int64Array, n: int) -> Int64Array:
-    """(k,) records of (k, 4) shapes, each mu, c, mu', c', that are left to be buckets of one."""
+    """(k,) int64: how many of n records each shape leaves to be buckets of one. shapes : (k, 4) int64, each mu, c, mu', c'."""
     return np.asarray(n - shapes[:, 0] * shapes[:, 1] - shapes[:, 2] * shapes[:, 3])
 
 
 def losses(shapes: Int64Array, n: int) -> Float64Array:
-    """(k,) of each shape."""
+    """(k,) float64: what the boxes of all pools of each shape lose in sum, up to the factor of `loss`. shapes : (k, 4) int64."""
     return np.asarray(loss(shapes[:, 0], shapes[:, 1]) + loss(shapes[:, 2], shapes[:, 3]) + loss(rest(shapes, n), 1))
 
 
@@ -65,19 +65,19 @@ def shapes_of(counts: Int64Array, likeness: BetaLikeness, largest: int | None = 
     n = int(counts.sum())
     # at beta = 0 only pools with the shares of the whole table do (Theorem 5)
     step = likeness.n // math.gcd(*likeness.table.tolist()) if likeness.beta == 0 else n
-    found = np.concatenate([_roomy(_every(n, step), counts, likeness), _with_rare(counts, likeness)])
+    shapes = np.concatenate([_roomy(_every(n, step), counts, likeness), _with_rare(counts, likeness)])
     if largest is not None:
-        found = found[(found[:, 1] <= largest) & (found[:, 3] <= largest)]
-    return np.asarray(found[np.argsort(losses(found, n), kind="stable")])
+        shapes = shapes[(shapes[:, 1] <= largest) & (shapes[:, 3] <= largest)]
+    return np.asarray(shapes[np.argsort(losses(shapes, n), kind="stable")])
 
 
 def _roomy(shapes: Int64Array, counts: Int64Array, likeness: BetaLikeness) -> Int64Array:
     """Those without a rare pool whose rest can hold all values that the main pool may not carry once: a cheap look, O((k + m) log m)."""
     order = np.argsort(likeness.table, kind="stable")
-    table, here = likeness.table[order], counts[order]
+    table, held = likeness.table[order], counts[order]
     factor = float(1 + likeness.beta) / likeness.n
-    records = np.concatenate([[0], np.cumsum(here)])
-    needed = np.concatenate([[0], np.maximum.accumulate(here / (factor * table))])
+    records = np.concatenate([[0], np.cumsum(held)])
+    needed = np.concatenate([[0], np.maximum.accumulate(held / (factor * table))])
     barred = np.searchsorted(
         table, (1 - 1e-9) / (factor * shapes[:, 0])
     )  # values with fewer records of the whole table
@@ -94,10 +94,10 @@ def could_hold(counts: Int64Array, likeness: BetaLikeness, shapes: Int64Array) -
         for mu, c in ((shapes[:, 0], shapes[:, 1]), (shapes[:, 2], shapes[:, 3]), (left, np.ones_like(left)))
     ]
     every = room[0] + room[1] + room[2]
-    found = (every >= counts).all(axis=1)
+    fits = (every >= counts).all(axis=1)
     for size, takes in zip(sizes, room, strict=True):
-        found &= (takes.sum(axis=1) >= size) & (np.maximum(counts - (every - takes), 0).sum(axis=1) <= size)
-    return np.asarray(found)
+        fits &= (takes.sum(axis=1) >= size) & (np.maximum(counts - (every - takes), 0).sum(axis=1) <= size)
+    return np.asarray(fits)
 
 
 def matches_needed(likeness: BetaLikeness, records: int, copies: int = 1) -> int:
@@ -108,14 +108,14 @@ def matches_needed(likeness: BetaLikeness, records: int, copies: int = 1) -> int
 
 @lru_cache(maxsize=8)
 def _every(n: int, step: int) -> Int64Array:
-    """A main pool and the rest. Partitions are of few sizes, so it is kept."""
+    """(k, 4) shapes of a main pool and the rest, for all the numbers of matches to try. Partitions are of few sizes, so it is kept."""
     mu = _numbers(n, step)
     sizes = np.minimum(n // mu, n if n <= _EVERY else _SIZES)
     first = np.cumsum(sizes) - sizes
     below = np.arange(int(sizes.sum())) - np.repeat(first, sizes)
-    found = np.zeros((len(below), 4), dtype=np.int64)
-    found[:, 0], found[:, 1] = np.repeat(mu, sizes), np.repeat(n // mu, sizes) - below
-    return found
+    shapes = np.zeros((len(below), 4), dtype=np.int64)
+    shapes[:, 0], shapes[:, 1] = np.repeat(mu, sizes), np.repeat(n // mu, sizes) - below
+    return shapes
 
 
 def _numbers(n: int, step: int) -> Int64Array:
@@ -129,7 +129,7 @@ def _numbers(n: int, step: int) -> Int64Array:
 def _with_rare(counts: Int64Array, likeness: BetaLikeness) -> Int64Array:
     """The rare pool has as many matches as one of the rarest values here needs, and as few records as hold what the main pool cannot."""
     n = int(counts.sum())
-    found: list[Any] = [np.zeros((0, 4), dtype=np.int64)]
+    shapes: list[Any] = [np.zeros((0, 4), dtype=np.int64)]
     spaced = max(32, min(_SPACED, _CELLS // len(counts)))
     for matches in _rare_matches(counts, likeness):
         fewer = np.arange(1, matches)
@@ -142,11 +142,12 @@ def _with_rare(counts: Int64Array, likeness: BetaLikeness) -> Int64Array:
             for less in range(3):
                 c = (n - matches * size) // fewer - less
                 fits = c >= 1
-                found.append(np.stack([fewer[fits], c[fits], np.full(int(fits.sum()), matches), size[fits]], axis=1))
-    return np.concatenate(found)
+                shapes.append(np.stack([fewer[fits], c[fits], np.full(int(fits.sum()), matches), size[fits]], axis=1))
+    return np.concatenate(shapes)
 
 
 def _rare_matches(counts: Int64Array, likeness: BetaLikeness) -> list[int]:
+    """The numbers of matches that a rare pool may have, ascending: those that one of the rarest values here needs."""
     n = int(counts.sum())
     rarest = np.unique(likeness.table[counts > 0])[:_RARE].tolist()
     once = {matches_needed(likeness, records) for records in rarest}

@@ -50,34 +50,35 @@ def beta_pools(
     """
     if not counts.any():
         return None
-    here = np.flatnonzero(counts)
-    if len(here) == len(counts):
+    present = np.flatnonzero(counts)
+    if len(present) == len(counts):
         return _cheapest(counts, likeness, largest, most)
     absent = int(
-        likeness.table.sum() - likeness.table[here].sum()
+        likeness.table.sum() - likeness.table[present].sum()
     )  # as one value, so that a partition pays for its own alone
-    shares = BetaLikeness(likeness.beta, np.append(likeness.table[here], absent))
-    found = _cheapest(np.append(counts[here], 0), shares, largest, most)
+    shares = BetaLikeness(likeness.beta, np.append(likeness.table[present], absent))
+    pools = _cheapest(np.append(counts[present], 0), shares, largest, most)
     return (
         None
-        if found is None
-        else [replace(pool, value=here[pool.value], suppressed=np.zeros_like(counts)) for pool in found]
+        if pools is None
+        else [replace(pool, value=present[pool.value], suppressed=np.zeros_like(counts)) for pool in pools]
     )
 
 
 def _cheapest(
     counts: Int64Array, likeness: BetaLikeness, largest: int | None, most: float | None
 ) -> list[MatchBuckets] | None:
+    """The pools of least loss by beta-likeness or by l-diversity, as `beta_pools`, where every value of the table has a count here."""
     n = int(counts.sum())
-    found = _least(counts, likeness, largest, math.inf if most is None else most)
+    pools = _least(counts, likeness, largest, math.inf if most is None else most)
     l = likeness.equivalent_l  # noqa: E741  (the field's name)
-    if found is None or float(loss(l, n / l)) < loss_of(found):
+    if pools is None or float(loss(l, n / l)) < loss_of(pools):
         by_l = [replace(pool, distinct=False) for pool in l_pools(counts, l) or []]
-        if by_l and (found is None or loss_of(by_l) < loss_of(found)):
+        if by_l and (pools is None or loss_of(by_l) < loss_of(pools)):
             small = largest is None or all(pool.size <= largest for pool in by_l)
             if small and (most is None or alike(by_l) <= most):
                 return by_l
-    return found
+    return pools
 
 
 def loss_of(pools: list[MatchBuckets]) -> float:
@@ -91,6 +92,7 @@ def alike(pools: list[MatchBuckets]) -> float:
 
 
 def _least(counts: Int64Array, likeness: BetaLikeness, largest: int | None, most: float) -> list[MatchBuckets] | None:
+    """The pools of the first shape, in order of loss, that can be packed within the bound; None when none can."""
     n = int(counts.sum())
     shapes = shapes_of(counts, likeness, largest)
     lost = losses(shapes, n)
@@ -98,13 +100,13 @@ def _least(counts: Int64Array, likeness: BetaLikeness, largest: int | None, most
     failed, least, start, stop = 0, 0.0, 0, 0
     while stop < len(shapes):
         start, stop = stop, stop + max(16, min(_BLOCK, _FIRST + stop * len(counts)) // len(counts))
-        some = shapes[start:stop]
-        for k in np.flatnonzero(could_hold(counts, likeness, some)).tolist():
+        block = shapes[start:stop]
+        for k in np.flatnonzero(could_hold(counts, likeness, block)).tolist():
             if lost[start + k] < least and start + k < len(shapes) - 1:
                 continue
-            found = taken_apart(counts, likeness, *some[k].tolist())
-            if found is not None:
-                return found
+            pools = taken_apart(counts, likeness, *block[k].tolist())
+            if pools is not None:
+                return pools
             failed += 1
             if failed > _PATIENT:
                 least = float(lost[start + k]) * (1 + _STEP * (failed // _PATIENT))
@@ -178,12 +180,13 @@ def _filled(counts: Int64Array, likeness: BetaLikeness, may: Int64Array, c: int)
         return None
     packings: list[Callable[[], MatchBuckets | None]] = [lambda: packed(counts, likeness, c), lambda: greedy(counts, c)]
     for pack in packings:
-        found = pack()
-        if found is not None and not found.made_up and (found.held_by <= may).all():
-            return replace(found, algorithm=ALGORITHM)
+        buckets = pack()
+        if buckets is not None and not buckets.made_up and (buckets.held_by <= may).all():
+            return replace(buckets, algorithm=ALGORITHM)
     return None
 
 
 def _of_one(counts: Int64Array) -> MatchBuckets:
-    cells = {(b, v): [1, 0] for b, v in enumerate(np.repeat(np.arange(len(counts)), counts).tolist())}
-    return match_buckets(1, cells, np.zeros(len(counts), dtype=np.int64), distinct=False, algorithm=ALGORITHM)
+    """The pool of records that are each a bucket of their own."""
+    contents = {(b, v): [1, 0] for b, v in enumerate(np.repeat(np.arange(len(counts)), counts).tolist())}
+    return match_buckets(1, contents, np.zeros(len(counts), dtype=np.int64), distinct=False, algorithm=ALGORITHM)

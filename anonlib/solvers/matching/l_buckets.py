@@ -26,21 +26,21 @@ def l_buckets(counts: Int64Array, l: int, dummies: bool = True) -> MatchBuckets 
     left, size = _fitting(counts, l, dummies)
     order = np.lexsort((np.arange(len(left)), -left))
     order = order[left[order] > 0].tolist()
-    cells = {(b, v): [int(left[v]), 0] for b, v in enumerate(order[:l])}
+    contents = {(b, v): [int(left[v]), 0] for b, v in enumerate(order[:l])}
     fill = [(int(left[v]), b) for b, v in enumerate(order[:l])]
     heapq.heapify(fill)
     for value in order[l:]:
         rest = int(left[value])
         while rest:
             full, bucket = heapq.heappop(fill)  # the emptiest
-            taken = min(rest, size - full)
-            cells[bucket, value] = [taken, 0]
-            rest -= taken
-            if full + taken < size:
-                heapq.heappush(fill, (full + taken, bucket))
+            poured = min(rest, size - full)
+            contents[bucket, value] = [poured, 0]
+            rest -= poured
+            if full + poured < size:
+                heapq.heappush(fill, (full + poured, bucket))
     for full, bucket in fill:
-        cells[bucket, order[bucket]][1] = size - full
-    return match_buckets(size, cells, counts - left, distinct=True, algorithm="l_diversity")
+        contents[bucket, order[bucket]][1] = size - full
+    return match_buckets(size, contents, counts - left, distinct=True, algorithm="l_diversity")
 
 
 def _fitting(counts: Int64Array, l: int, dummies: bool) -> tuple[Int64Array, int]:  # noqa: E741

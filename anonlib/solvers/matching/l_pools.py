@@ -23,7 +23,8 @@ from anonlib.arrays import Int64Array
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.match_buckets import MatchBuckets, match_buckets
 
-Cells = dict[tuple[int, int], list[int]]
+Contents = dict[tuple[int, int], list[int]]
+"""{(bucket, value): [records, dummies]}: what buckets hold."""
 ALGORITHM = "l_pools"
 
 
@@ -37,21 +38,21 @@ def l_pools(counts: Int64Array, l: int) -> list[MatchBuckets] | None:  # noqa: E
     left, aside = _without_remainder(counts, l)
     if aside is None:
         return _pools({}, 0, _dealt_round(counts, l), len(counts))
-    cells: Cells | None = None
+    contents: Contents | None = None
     tries = 0
     while left.any():
         if _worth_a_try(tries):
-            cells = packed(left, l)
-            if cells is not None:
+            contents = packed(left, l)
+            if contents is not None:
                 break
         tries += 1
         top = _to_set_aside(left, l, tries)
         left[top] -= 1
         aside[tuple(sorted(top.tolist()))] += 1
-    return _pools(cells or {}, int(left.sum()) // l, aside, len(counts))
+    return _pools(contents or {}, int(left.sum()) // l, aside, len(counts))
 
 
-def packed(counts: Int64Array, l: int) -> Cells | None:  # noqa: E741
+def packed(counts: Int64Array, l: int) -> Contents | None:  # noqa: E741
     """{(bucket, value): [records, 0]}: l buckets of one size with every value whole in one of them, or None where none was found.
 
     As in Algorithm 1 the l most frequent values found a bucket each and the next ones go to the emptiest, but for some of the rarest, which
@@ -65,31 +66,31 @@ def packed(counts: Int64Array, l: int) -> Cells | None:  # noqa: E741
     items = [(int(counts[v]), v) for v in order.tolist() if counts[v]]
     kept = 2 * l
     while True:
-        found = _fitted(items, l, size, max(l, len(items) - kept))
-        if found is not None or l + kept >= len(items):
-            return found
+        contents = _fitted(items, l, size, max(l, len(items) - kept))
+        if contents is not None or l + kept >= len(items):
+            return contents
         kept *= 2
 
 
-def _fitted(items: list[tuple[int, int]], l: int, size: int, spread: int) -> Cells | None:  # noqa: E741
+def _fitted(items: list[tuple[int, int]], l: int, size: int, spread: int) -> Contents | None:  # noqa: E741
     """The first `spread` items go to the emptiest bucket in turn (l at least, one a bucket), the others fill what is left, exactly."""
-    cells: Cells = {}
+    contents: Contents = {}
     room = [size] * l
     for number, value in items[:spread]:
         bucket = max(range(l), key=lambda b: room[b])
         if room[bucket] < number:
             return None
         room[bucket] -= number
-        cells[bucket, value] = [number, 0]
+        contents[bucket, value] = [number, 0]
     left = items[spread:]
     for bucket in sorted(range(l), key=lambda b: room[b]):
-        taken = _subset(left, room[bucket])
-        if taken is None:
+        chosen = _subset(left, room[bucket])
+        if chosen is None:
             return None
-        for k in taken:
-            cells[bucket, left[k][1]] = [left[k][0], 0]
-        left = [item for k, item in enumerate(left) if k not in taken]
-    return cells
+        for k in chosen:
+            contents[bucket, left[k][1]] = [left[k][0], 0]
+        left = [item for k, item in enumerate(left) if k not in chosen]
+    return contents
 
 
 def _subset(items: list[tuple[int, int]], target: int) -> set[int] | None:
@@ -101,12 +102,12 @@ def _subset(items: list[tuple[int, int]], target: int) -> set[int] | None:
     reach.reverse()  # reach[i] has bit s set when s is a sum of some of items[i:]
     if not reach[0] >> target & 1:
         return None
-    taken = set()
+    chosen = set()
     for i, (number, _) in enumerate(items):
         if number <= target and reach[i + 1] >> (target - number) & 1:
-            taken.add(i)
+            chosen.add(i)
             target -= number
-    return taken
+    return chosen
 
 
 def _without_remainder(counts: Int64Array, l: int) -> tuple[Int64Array, Counter[tuple[int, ...]] | None]:  # noqa: E741
@@ -156,10 +157,11 @@ def _worth_a_try(tries: int) -> bool:
     return tries < 4 or tries & ((1 << (top - 2)) - 1) == 0
 
 
-def _pools(cells: Cells, size: int, aside: Counter[tuple[int, ...]], m: int) -> list[MatchBuckets]:
+def _pools(contents: Contents, size: int, aside: Counter[tuple[int, ...]], m: int) -> list[MatchBuckets]:
+    """The pool of the packed buckets, if any, and one for each set of values that records were set aside from."""
     nobody = np.zeros(m, dtype=np.int64)
-    found = [match_buckets(size, cells, nobody, distinct=True, algorithm=ALGORITHM)] if cells else []
+    pools = [match_buckets(size, contents, nobody, distinct=True, algorithm=ALGORITHM)] if contents else []
     for values, number in sorted(aside.items(), key=lambda item: (-item[1] * len(item[0]), item[0])):
         alone = {(b, v): [number, 0] for b, v in enumerate(values)}
-        found.append(match_buckets(number, alone, nobody, distinct=True, algorithm=ALGORITHM))
-    return found
+        pools.append(match_buckets(number, alone, nobody, distinct=True, algorithm=ALGORITHM))
+    return pools

@@ -94,16 +94,18 @@ class GoodPool:
 
     @property
     def smallest(self) -> int:
+        """The fewest records a pool may have: `ROOM` for each of l matches, 1 under beta-likeness."""
         return 1 if self.promised.l is None else ROOM * self.promised.l
 
     def holds(self, counts: Int64Array) -> BoolArray:
+        """Which of g pools are good enough by themselves, (g,) bool. counts : (g, m) int64. A packing is tried for each that may be."""
         likeness = self.promised.likeness
-        found = counts.sum(axis=1) >= self.smallest
+        good = counts.sum(axis=1) >= self.smallest
         if likeness is not None:
-            found &= likeness.holds(counts)  # cheap, and seldom met
-        for row in np.flatnonzero(found).tolist():
-            found[row] = self.promised.good_enough(counts[row], self.fewest)
-        return np.asarray(found)
+            good &= likeness.holds(counts)  # cheap, and seldom met
+        for row in np.flatnonzero(good).tolist():
+            good[row] = self.promised.good_enough(counts[row], self.fewest)
+        return np.asarray(good)
 
 
 def merged_runs(counts: Int64Array, keeps: Callable[[Int64Array], bool]) -> Int64Array:

@@ -22,7 +22,7 @@ def balance(counts: Int64Array, protected: BoolArray) -> Groups:
     their size, the most frequent value first. Cost: O(m) a group, O(sum of the groups' domains) memory.
     """
     guarded = np.flatnonzero(protected)
-    groups = [(guarded[local], taken) for local, taken in _groups(counts[guarded])]
+    groups = [(guarded[local], group_counts) for local, group_counts in _groups(counts[guarded])]
     return Groups.of(groups if protected.all() else _spread(groups, counts, np.flatnonzero(~protected)))
 
 
@@ -65,15 +65,15 @@ def _spread(
     """Appendix 10.7: floor(|g_j| |T''| / |T'|) records of T'' to each group, the residue to the last. `others` are the values of T''."""
     line = others[np.argsort(-counts[others], kind="stable")]  # most frequent first
     stop = np.cumsum(counts[line])
-    total, size = int(stop[-1]), [int(taken.sum()) for _, taken in groups]
+    total, size = int(stop[-1]), [int(group_counts.sum()) for _, group_counts in groups]
     all_guarded = sum(size)
     spread, begin = [], 0
-    for j, (codes, taken) in enumerate(groups):
+    for j, (codes, group_counts) in enumerate(groups):
         end = total if j == len(groups) - 1 else begin + size[j] * total // all_guarded
         # records begin .. end - 1 of the line, as counts per value
         first, last = np.searchsorted(stop, begin, side="right"), np.searchsorted(stop, end, side="left")
-        here = np.arange(first, min(int(last), len(line) - 1) + 1) if end > begin else np.zeros(0, dtype=np.int64)
-        share = np.minimum(stop[here], end) - np.maximum(stop[here] - counts[line[here]], begin)
-        spread.append((np.concatenate([codes, line[here]]), np.concatenate([taken, share])))
+        covered = np.arange(first, min(int(last), len(line) - 1) + 1) if end > begin else np.zeros(0, dtype=np.int64)
+        share = np.minimum(stop[covered], end) - np.maximum(stop[covered] - counts[line[covered]], begin)
+        spread.append((np.concatenate([codes, line[covered]]), np.concatenate([group_counts, share])))
         begin = end
     return spread

@@ -25,7 +25,7 @@ class Groups:
 
     @staticmethod
     def of(parts: Sequence[tuple[Int64Array, Int64Array]]) -> Groups:
-        """From (codes, counts) of each group."""
+        """Groups from the (codes, counts) of each, both (k,) int64, counts at least 1."""
         lengths = np.array([len(codes) for codes, _ in parts], dtype=np.int64)
         return Groups(
             np.concatenate([np.asarray(codes, dtype=np.int64) for codes, _ in parts]),
@@ -37,21 +37,21 @@ class Groups:
         return len(self.start) - 1
 
     def __getitem__(self, j: int) -> tuple[Int64Array, Int64Array]:
-        here = slice(self.start[j], self.start[j + 1])
-        return self.codes[here], self.counts[here]
+        entries = slice(self.start[j], self.start[j + 1])
+        return self.codes[entries], self.counts[entries]
 
     @cached_property
     def row(self) -> Int64Array:
-        """Which group each entry belongs to."""
+        """(entries,) int64: which group each entry of `codes` and `counts` belongs to."""
         return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.start))
 
     @cached_property
     def sizes(self) -> Int64Array:
-        """(t,) int64, records."""
+        """(t,) int64: how many records each group has."""
         return np.add.reduceat(self.counts, self.start[:-1])
 
     def permuted(self, order: Sequence[int]) -> Groups:
-        """The same groups in another order."""
+        """The same groups in another order. order : t group numbers."""
         return Groups.of([self[j] for j in order])
 
     def merged(self, label: Int64Array) -> Groups:
@@ -78,7 +78,10 @@ class Objective:
         return float(self.rho2 / (1 - self.rho2))
 
     def cost(self, sizes: Any, domain_sizes: Any, largest: Any) -> Float64Array:
-        """Of groups of `sizes` records, `domain_sizes` values and `largest` records of one protected value; they broadcast."""
+        """What groups cost as sub-tables; infinite where rho1 reaches rho2. float64 of the arguments' broadcast shape.
+
+        sizes : records of each; domain_sizes : values of each; largest : the most records that one of its protected values has
+        """
         kept, allowed = self._retention(sizes, domain_sizes, largest)
         size = np.asarray(sizes, dtype=np.float64)
         cost = size * spread(size, kept)
@@ -96,15 +99,16 @@ class Objective:
         return (gamma - 1) / (domain_sizes - 1 + gamma), allowed
 
     def of(self, groups: Groups) -> Float64Array:
-        """(t,) the cost of whole groups."""
+        """(t,) float64: what each group costs as a sub-table by itself."""
         return self.cost(groups.sizes, np.diff(groups.start), self._largest(groups))
 
     def squared_error(self, groups: Groups) -> float:
-        """Of all groups together."""
+        """The expected squared error of the reconstructed counts, added up over groups as sub-tables; infinite where one keeps no bound."""
         sizes, domains = groups.sizes, np.diff(groups.start)
         kept, allowed = self._retention(sizes, domains, self._largest(groups))
         return float(np.where(allowed, squared_error(sizes.astype(np.float64), domains, kept), np.inf).sum())
 
     def _largest(self, groups: Groups) -> Int64Array:
+        """(t,) int64: the most records that one protected value has in each group."""
         guarded = np.where(self.protected[groups.codes], groups.counts, 0)
         return np.maximum.reduceat(guarded, groups.start[:-1])

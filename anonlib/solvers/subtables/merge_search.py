@@ -44,22 +44,23 @@ def search(groups: Groups, objective: Objective, start: Int64Array) -> Int64Arra
     for weight in WEIGHTS:
         weighted = replace(objective, weight=weight * bound / error)
         for label in starts:
-            found = _improved(groups, weighted, label)
-            reached, err = _worth(groups, objective, found)
+            improved = _improved(groups, weighted, label)
+            reached, err = _worth(groups, objective, improved)
             if reached < least and err <= error:
-                best, least = found, reached
+                best, least = improved, reached
         if least < bound:
             break  # more weight on the error would give a larger bound
     return best
 
 
 def _worth(groups: Groups, objective: Objective, label: Int64Array) -> tuple[float, float]:
-    """(bound, squared error) of a merging."""
+    """(bound, squared error) of the sub-tables that groups with the same label make."""
     merged = groups.merged(label)
     return float(objective.of(merged).sum()), objective.squared_error(merged)
 
 
 def _improved(groups: Groups, objective: Objective, label: Int64Array) -> Int64Array:
+    """Labels after rounds of agglomeration and relocation; `label` itself where the search would be too large."""
     m = int(groups.codes.max()) + 1
     k = int(label.max()) + 1
     if k > MAX_SUBTABLES or k * m > MAX_CELLS:
@@ -86,7 +87,7 @@ class _Clusters:
 
     @staticmethod
     def of(groups: Groups, label: Int64Array, objective: Objective, spare: int) -> _Clusters:
-        """With `spare` empty ones at the end, whose cost is 0."""
+        """The sub-tables that groups with the same label make, and `spare` empty ones at the end, whose cost is 0."""
         k, m = int(label.max()) + 1 + spare, int(groups.codes.max()) + 1
         counts = np.zeros((k, m), dtype=np.int64)
         np.add.at(counts, (label[groups.row], groups.codes), groups.counts)
@@ -97,7 +98,7 @@ class _Clusters:
         return clusters
 
     def refresh(self, a: int) -> None:
-        """Count sub-table `a` again."""
+        """Derive the records, values, largest count and cost of sub-table `a` anew from its counts."""
         row = self.counts[a]
         self.sizes[a], self.domains[a] = row.sum(), np.count_nonzero(row)
         self.largest[a] = row[self.objective.protected[: len(row)]].max(initial=0)
@@ -157,6 +158,7 @@ def _agglomerated(groups: Groups, objective: Objective, label: Int64Array) -> In
 
 
 def _gains_with(clusters: _Clusters, a: int, alive: BoolArray) -> Float64Array:
+    """(k,) what merging sub-table `a` with each other one gains; -inf with itself and with those merged away."""
     codes = np.flatnonzero(clusters.counts[a])
     gains: Float64Array = clusters.costs + clusters.costs[a] - clusters.with_group(codes, clusters.counts[a, codes])
     gains[~alive] = -np.inf
@@ -173,17 +175,17 @@ def _relocated(groups: Groups, objective: Objective, label: Int64Array) -> Int64
         moved = False
         for j in range(len(groups)):
             codes, counts = groups[j]
-            here = int(label[j])
+            current = int(label[j])
             gains = clusters.costs - clusters.with_group(codes, counts)
-            gains += clusters.costs[here] - clusters.without_group(here, codes, counts)
-            gains[here] = 0.0
-            there = int(gains.argmax())
-            if gains[there] > least:
-                clusters.counts[here, codes] -= counts
-                clusters.counts[there, codes] += counts
-                clusters.refresh(here)
-                clusters.refresh(there)
-                label[j] = there
+            gains += clusters.costs[current] - clusters.without_group(current, codes, counts)
+            gains[current] = 0.0
+            cheapest = int(gains.argmax())
+            if gains[cheapest] > least:
+                clusters.counts[current, codes] -= counts
+                clusters.counts[cheapest, codes] += counts
+                clusters.refresh(current)
+                clusters.refresh(cheapest)
+                label[j] = cheapest
                 moved = True
                 if not (clusters.sizes == 0).any():
                     return _renumbered(label)  # no empty one is left to move to: the next round makes another

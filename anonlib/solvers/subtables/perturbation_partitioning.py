@@ -74,18 +74,18 @@ def solve(
     sequence = groups.permuted(rearrange(groups).tolist())
     label = merge_neighbours(sequence, objective)
     neighbours = _subtables(sequence.merged(label), objective)
-    found, reached_by = neighbours, "neighbours"
+    chosen, reached_by = neighbours, "neighbours"
     if merging == "search":
         better = _subtables(sequence.merged(search(sequence, objective, label)), objective)
         if error_bound(better, delta) < error_bound(neighbours, delta):
-            found, reached_by = better, "search"
+            chosen, reached_by = better, "search"
     guarded = counts.counts[protected]
     return Partitioning(
-        subtables=found,
-        bound=error_bound(found, delta),
+        subtables=chosen,
+        bound=error_bound(chosen, delta),
         neighbours=error_bound(neighbours, delta),
         whole=error_bound(whole, delta),
-        count_error=count_error(found, counts.m),
+        count_error=count_error(chosen, counts.m),
         groups=len(groups),
         balance=int(guarded.sum()) // int(guarded.max()),
         merging=reached_by,
@@ -136,9 +136,11 @@ def count_error(subtables: Iterable[SubTable], values: int) -> float:
 
 
 def _subtables(groups: Groups, objective: Objective) -> SubTables:
+    """The sub-tables of groups, each with its largest gamma."""
     return SubTables(tuple(SubTable.of(*groups[j], objective.protected, objective.rho2) for j in range(len(groups))))
 
 
 def _whole(counts: SensitiveCounts, objective: Objective) -> SubTables:
+    """The whole table as its one sub-table."""
     every = np.arange(counts.m, dtype=np.int64)
     return SubTables((SubTable.of(every, counts.counts, objective.protected, objective.rho2),))

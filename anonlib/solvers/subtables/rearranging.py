@@ -56,9 +56,9 @@ def _reverse_cuthill_mckee(shared: sparse.csr_matrix) -> Int64Array:
         while done < len(line):
             row = slice(start[line[done]], start[line[done] + 1])
             fresh = ~reached[neighbours[row]]
-            found, much = neighbours[row][fresh], values[row][fresh]
-            found = found[np.lexsort((-much, degree[found]))]
-            reached[found] = True
-            line += found.tolist()
+            next_groups, in_common = neighbours[row][fresh], values[row][fresh]
+            next_groups = next_groups[np.lexsort((-in_common, degree[next_groups]))]
+            reached[next_groups] = True
+            line += next_groups.tolist()
             done += 1
     return np.array(line[::-1], dtype=np.int64)

@@ -27,20 +27,20 @@ def _methods() -> dict[str, type[Method]]:
 METHODS: dict[str, type[Method]] = _methods()
 
 
-def read_method(given: Any) -> Method:
-    """The one method that `given` ({name: parameters}) names, validated."""
-    if isinstance(given, Method):
-        return given
-    if not isinstance(given, Mapping) or len(given) != 1:
-        what = (
-            f"{len(given)} are named ({listed(map(str, given))})"
-            if isinstance(given, Mapping)
-            else f"{shown(given)} is not a mapping"
+def read_method(value: Any) -> Method:
+    """The one method that {name: parameters} names, validated. Raises Faults unless it names exactly one that exists."""
+    if isinstance(value, Method):
+        return value
+    if not isinstance(value, Mapping) or len(value) != 1:
+        problem = (
+            f"{len(value)} are named ({listed(map(str, value))})"
+            if isinstance(value, Mapping)
+            else f"{shown(value)} is not a mapping"
         )
         raise fault(
-            f"{what}; write exactly one method with its parameters, e.g. anatomy: {{l: 10}}, out of {listed(METHODS)}"
+            f"{problem}; write exactly one method with its parameters, e.g. anatomy: {{l: 10}}, out of {listed(METHODS)}"
         )
-    ((name, parameters),) = given.items()
+    ((name, parameters),) = value.items()
     if name not in METHODS:
         raise Faults(
             (str(name), f"no such method{did_you_mean(name, METHODS)}; this version of anonlib has {listed(METHODS)}")

@@ -32,28 +32,28 @@ OPTIMAL_SECONDS = 60.0
 """How long the optimal solver may search when `time_limit` is not given."""
 
 
-def read_thresholds(given: Any) -> dict[str, Fraction]:
+def read_thresholds(mapping: Any) -> dict[str, Fraction]:
     """{sensitive value: its threshold}. Values are text (an integer code may be given as an int)."""
-    if not isinstance(given, Mapping):
+    if not isinstance(mapping, Mapping):
         raise fault(
-            f"{shown(given)} is not a mapping; write the sensitive values with their thresholds, e.g. {{HIV: 0.05}}"
+            f"{shown(mapping)} is not a mapping; write the sensitive values with their thresholds, e.g. {{HIV: 0.05}}"
         )
-    found: dict[str, Fraction] = {}
+    thresholds: dict[str, Fraction] = {}
     faults: list[Fault] = []
-    for value, share in given.items():
+    for value, share in mapping.items():
         if isinstance(value, bool) or not isinstance(value, (str, int)):
             faults.append(("", f"{shown(value)} is not the text of a sensitive value; put the value in quotes"))
             continue
         name = str(value)
-        if name in found:
+        if name in thresholds:
             faults.append((name, "this value is named twice; keep one threshold"))
         try:
-            found[name] = read_share(share)
+            thresholds[name] = read_share(share)
         except Faults as error:
             faults += [(joined(name, inner), sentence) for inner, sentence in error.faults]
     if faults:
         raise Faults(*faults)
-    return found
+    return thresholds
 
 
 class PrivacyWanted(Part):
@@ -114,14 +114,14 @@ class Bucketize(Method):
 
     @model_validator(mode="before")
     @classmethod
-    def _default_time(cls, given: Any) -> Any:
+    def _default_time(cls, parameters: Any) -> Any:
         if (
-            isinstance(given, Mapping)
-            and given.get("time_limit") is None
-            and given.get("solver", "optimal") == "optimal"
+            isinstance(parameters, Mapping)
+            and parameters.get("time_limit") is None
+            and parameters.get("solver", "optimal") == "optimal"
         ):
-            return {**given, "time_limit": OPTIMAL_SECONDS}
-        return given
+            return {**parameters, "time_limit": OPTIMAL_SECONDS}
+        return parameters
 
     @model_validator(mode="after")
     def _nothing_ignored(self) -> Bucketize:

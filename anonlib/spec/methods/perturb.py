@@ -36,10 +36,14 @@ class Perturb(Method):
 
     @model_validator(mode="before")
     @classmethod
-    def _default_merging(cls, given: Any) -> Any:
-        if isinstance(given, Mapping) and given.get("merging") is None and given.get("partitioning") != "whole":
-            return {**given, "merging": "search"}
-        return given
+    def _default_merging(cls, parameters: Any) -> Any:
+        if (
+            isinstance(parameters, Mapping)
+            and parameters.get("merging") is None
+            and parameters.get("partitioning") != "whole"
+        ):
+            return {**parameters, "merging": "search"}
+        return parameters
 
     @model_validator(mode="after")
     def _shares_in_order(self) -> Perturb:
