@@ -12,6 +12,7 @@ from anonlib.engine.checksum import pieces, row_hash, sum_columns
 from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select
 from anonlib.engine.statistics import value_text
 from anonlib.release.manifest import Manifest
+from anonlib.sql import quoted
 
 
 def same_columns(original: DataFrame, published: DataFrame, names: list[str], sensitive: str) -> Check:
@@ -50,8 +51,10 @@ def same_records(published: DataFrame, manifest: Manifest, original: DataFrame, 
 def same_distribution(manifest: Manifest, original: DataFrame) -> Check:
     """The manifest's count of each sensitive value is the original's."""
     values = manifest.guarantee.values
-    grouped = aggregate(original, [manifest.guarantee.sensitive], {"n": "count(1)"})
-    texts = select(grouped, {"value": sensitive_text(original, manifest), "n": "n"})
+    sensitive = manifest.guarantee.sensitive
+    kind = dict(original.dtypes)[sensitive]
+    alone = select(original, {"value": quoted(sensitive)})  # the column itself may have a name of ours, such as n
+    texts = select(aggregate(alone, ["value"], {"n": "count(1)"}), {"value": value_text("value", kind), "n": "n"})
     limit = len(values) + 1
     found = {r["value"]: int(r["n"]) for r in rows(texts.limit(limit), limit)}
     faults = [
