@@ -101,13 +101,17 @@ class Outcome:
 
     def table(self, name: str) -> list[dict[str, Any]]:
         """The rows of a published table, read without Spark; instants in UTC."""
+        return self.arrow(name).to_pylist()
+
+    def arrow(self, name: str) -> pa.Table:
+        """The same as an Arrow table: what is written of it reads as the types it was published with."""
         table = pq.read_table(self.output / name, coerce_int96_timestamp_unit="us")
         for column in self.manifest.tables[name].columns:
             if column.type == "timestamp":  # Spark's INT96 does not tell an instant from a local time
                 at = table.column_names.index(column.name)
                 instants = table.column(at).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
                 table = table.set_column(at, column.name, instants)
-        return table.to_pylist()
+        return table
 
     def published(self) -> Outcome:
         """Asserts that there is a whole release and nothing beside it."""

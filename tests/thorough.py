@@ -1,4 +1,4 @@
-"""How much a property is tried: a part of it at every change, the whole where ANONLIB_THOROUGH is set (`make nightly`)."""
+"""How much a test run tries: fewer random tables and kinds at every change, all where ANONLIB_THOROUGH is set (`make nightly`)."""
 
 from __future__ import annotations
 
@@ -17,3 +17,10 @@ def trials(full: int, usual: int = 150) -> int:
 def cases(*usual: Any, nightly: Iterable[Any] = ()) -> list[Any]:
     """Parameters of a test: those of `nightly` too where ANONLIB_THOROUGH is set."""
     return [*usual, *(nightly if THOROUGH else ())]
+
+
+def some(kinds: Iterable[str], *usual: str) -> list[str]:
+    """All of `kinds` where ANONLIB_THOROUGH is set, else the `usual` ones."""
+    everything = list(kinds)
+    assert set(usual) <= set(everything)
+    return everything if THOROUGH else list(usual)

@@ -55,8 +55,10 @@ def same_records(published: DataFrame, manifest: Manifest, original: DataFrame, 
 
 def same_distribution(manifest: Manifest, original: DataFrame) -> Small[Check]:
     """The manifest's count of each sensitive value is the original's."""
-    grouped = aggregate(original, [manifest.guarantee.sensitive], {"n": "count(1)"})
-    texts = select(grouped, {"value": sensitive_text(original, manifest), "n": "n"})
+    alone = select(
+        original, {"value": sensitive_text(original, manifest)}
+    )  # the column itself may have a name of ours, such as n
+    texts = aggregate(alone, ["value"], {"n": "count(1)"})
     limit = len(manifest.guarantee.values) + 1
     return Small.of_rows(texts.limit(limit), limit, lambda rows: _distribution(manifest, rows))
 

@@ -19,20 +19,20 @@ from anonlib import workflow
 from anonlib.audit import folder, folder_judge
 from anonlib.audit.folder_judge import COLUMN_LIST
 from anonlib.engine import order
-from anonlib.release.manifest import Manifest, QuasiIdentifierPart
-from anonlib.spec.methods.bucketize import Bucketize
-from anonlib.spec.methods.mondrian import Mondrian
-from anonlib.spec.methods.perturb import Perturb
-from tests.door import VALUES, bucketize, cut, people, with_column, write_files
+from anonlib.release.manifest import ColumnPart, Manifest, QuasiIdentifierPart
+from anonlib.spec import load_spec
+from tests.contract.methods import over, recipe_of, replace_recipe
+from tests.door import KEY, VALUES, bucketize, cut, people, with_column, write_files
 from tests.footers import write_with_pairs
 
 pytestmark = pytest.mark.spark
 
-METHODS = {
-    "bucketized": (Bucketize, bucketize(l=3), "qit"),
-    "perturbed": (Perturb, {"perturb": {"rho2": "1/4"}}, "microdata"),
-    "generalized": (Mondrian, {"mondrian": {"frequency_l": 3}}, "microdata"),
+ONE_OF_EACH_LAYOUT = {
+    "bucketized": ("bucketize", bucketize(l=3), "qit"),
+    "perturbed": ("perturb", {"perturb": {"rho2": "1/4"}}, "microdata"),
+    "generalized": ("mondrian", {"mondrian": {"frequency_l": 3}}, "microdata"),
 }
+"""At the door one method stands for its layout: a layout has one audit. What the audit says of each method's columns is below."""
 
 
 def columns_for(door, source, layout):
@@ -51,11 +51,11 @@ def source(door):
 # --- the gate knows what may be published -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("layout", METHODS)
+@pytest.mark.parametrize("layout", ONE_OF_EACH_LAYOUT)
 def test_an_identifier_that_a_recipe_lets_through_ends_at_the_gate(door, source, monkeypatch, layout):
     """The recipe's own manifest names the column, so only the spec's roles tell that it may not be there."""
-    method, asked, name = METHODS[layout]
-    recipe = workflow.RECIPES[method]
+    method, asked, name = ONE_OF_EACH_LAYOUT[layout]
+    recipe = recipe_of(method)
     values = ["078-05-0000", "078-05-0001"]
     made, kind = (
         (F.array(F.lit(values[0])), "array<string>") if layout == "generalized" else (F.lit(values[0]), "string")
@@ -74,8 +74,36 @@ def test_an_identifier_that_a_recipe_lets_through_ends_at_the_gate(door, source,
         assert dict(draft.tables[name].dtypes)["ssn"] == kind
         return replace(draft, roles=roles, quasi_identifiers=parts)
 
-    monkeypatch.setitem(workflow.RECIPES, method, replace(recipe, publish=leaky))
+    replace_recipe(monkeypatch, method, leaky)
     door.run(source, method=asked, columns=columns_for(door, source, layout)).refused(4, "columns", "ssn")
+
+
+@over("identifiers")
+def test_an_identifier_among_staged_columns_is_refused(releases, tmp_path, method):
+    """With the method's own manifest, which names the column as a quasi-identifier, and the roles that the spec gives."""
+    seen = releases.seen(method)
+    records = next(iter(seen.manifest.tables))
+    columns = load_spec(releases.written(method, tmp_path, "release")).columns
+    assert "columns" not in seen.failures(columns=columns, staged=True)
+    name = "note" if "note" in columns.identifiers else "ssn"
+    part = seen.manifest.tables[records]
+    more = [*part.columns, ColumnPart(name=name, type="string", role="quasi_identifier")]
+    said = seen.manifest.model_copy(
+        update={"tables": seen.manifest.tables | {records: part.model_copy(update={"columns": more})}}
+    )
+    leaky = seen.with_columns(records, lambda c: [*c, (name, "string")])
+    assert "columns" in leaky.failures(said, columns=columns, staged=True)
+
+
+@over("what lies in the folder")
+def test_nothing_lies_in_the_folder_but_what_the_manifest_names(releases, method):
+    output = releases.of(method).output
+    assert not failed(output)
+    for path in output.rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            assert KEY.encode() not in data
+            assert str(releases.source).encode() not in data
 
 
 # --- tables are written without the input's metadata ------------------------------------------------------------------------------

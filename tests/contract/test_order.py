@@ -6,8 +6,12 @@ import pytest
 from pyspark.sql import functions as F
 
 import anonlib
+from anonlib import workflow
 from anonlib.engine.repeatable import repeats
+from anonlib.spec import load_spec
+from tests.contract.methods import over, replace_recipe
 from tests.door import KEY, multiset, people
+from tests.thorough import some
 
 pytestmark = pytest.mark.spark
 
@@ -76,9 +80,18 @@ CALM = {
 
 
 @pytest.mark.parametrize("kind", RESTLESS)
+def test_which_plans_may_not_repeat_themselves(table, kind):
+    assert not repeats(RESTLESS[kind](table))
+
+
+@pytest.mark.parametrize("kind", CALM)
+def test_which_plans_repeat_themselves(table, kind):
+    assert repeats(CALM[kind](table))
+
+
+@pytest.mark.parametrize("kind", some(RESTLESS, "sorted by the sensitive value", "a Python function", "random"))
 def test_a_plan_that_may_not_repeat_itself_is_written_out_once(publish, table, kind):
     frame = RESTLESS[kind](table)
-    assert not repeats(frame)
     release, staged = publish(frame)
     assert staged
     assert release.audit.passed
@@ -89,14 +102,37 @@ def test_a_plan_that_may_not_repeat_itself_is_written_out_once(publish, table, k
         assert multiset(found, "age", "country", "note") == multiset(wanted, "age", "country", "note")
 
 
-@pytest.mark.parametrize("kind", CALM)
+@pytest.mark.parametrize("kind", some(CALM, "exploded"))
 def test_a_plan_of_scans_and_narrow_steps_is_read_twice_instead(publish, table, kind):
     frame = CALM[kind](table)
-    assert repeats(frame)
     release, staged = publish(frame)
     assert not staged
     found, wanted = ([r.asDict() for r in f.collect()] for f in (release.tables["qit"], frame))
     assert multiset(found, "age", "country", "note") == multiset(wanted, "age", "country", "note")
+
+
+@over("a plan that may not repeat itself")
+def test_every_method_is_given_a_table_that_repeats_itself(releases, tmp_path, monkeypatch, method):
+    """The recipe's table is the working copy: in the order of the sensitive value here, as it was staged, with every value."""
+    given = []
+
+    class Seen(Exception):
+        pass
+
+    def publish(table, wanted, run):
+        given.append((repeats(table.frame), table.frame.count(), dict(table.frame.dtypes)))
+        raise Seen
+
+    spec = load_spec(releases.written(method, tmp_path, "release")).model_copy(update={"input": None})
+    frame = releases.original().orderBy("illness")
+    replace_recipe(monkeypatch, method, publish)
+    with pytest.raises(Seen):
+        workflow.run(spec, releases.spark, frame)
+    [(repeatable, rows, types)] = given
+    assert repeatable
+    assert rows == 240
+    assert types.items() <= dict(frame.dtypes).items()
+    assert not list(tmp_path.glob(".release*"))
 
 
 def test_a_column_name_cannot_hide_an_exchange(table):

@@ -2,51 +2,74 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from anonlib import workflow
-from anonlib.errors import Unsatisfiable
-from anonlib.spec.methods.perturb import Perturb
-from tests.door import KEY, bucketize, cut, people
+from anonlib.errors import SpecError, Unsatisfiable
+from anonlib.release import reuse
+from anonlib.spec import load_spec
+from tests.contract.methods import over, replace_recipe
+from tests.door import KEY, bucketize, people
 
 pytestmark = pytest.mark.spark
 
-ASKED = {"perturb": {"rho2": "1/3"}}
 
-
-def test_a_key_used_before_on_other_splits_or_another_table_is_refused(door):
+@over("a key used before")
+def test_a_key_used_before_on_other_rows_is_refused(releases, method):
     """The same table in another order gives new draws under one key: two looks at each record, each of which kept the promise."""
+    manifest = releases.of(method).manifest
+    assert manifest.splits.key_tag
+    reuse.refuse(manifest, {"beside": manifest.to_json()})
+    name, part = next(iter(manifest.tables.items()))
+    other = part.model_copy(update={"checksum": "xxh64sum:0000000000000000"})
+    again = manifest.model_copy(update={"tables": manifest.tables | {name: other}})
+    with pytest.raises(SpecError, match=r"random.key: the release at beside .* fresh key"):
+        reuse.refuse(again, {"beside": manifest.to_json()})
+    fresh = again.model_copy(update={"splits": again.splits.model_copy(update={"key_tag": ""})})
+    reuse.refuse(fresh, {"beside": manifest.to_json()})
+
+
+def test_at_the_door_a_key_used_before_on_other_splits_or_another_order_is_refused(door):
+    asked = {"perturb": {"rho2": "1/3"}}
     table = people(120)
-    first = door.run(door.input(table, "a"), "first", method=ASKED).published()
-    assert first.manifest.splits.key_tag
+    first = door.run(door.input(table, "a"), "first", method=asked).published()
     turned = table.take(list(range(119, -1, -1)))
-    door.run(door.input(turned, "b"), "second", method=ASKED).refused(2, "random.key", str(first.output), "fresh key")
-    door.run(door.input(table, "c", files=3), "third", method=ASKED).refused(2, "random.key", str(first.output))
-    again = door.run(door.input(cut(table, 2), "d"), "again", method=ASKED).published()
-    assert [part.checksum for part in again.manifest.tables.values()] == [
-        part.checksum for part in first.manifest.tables.values()
-    ]
-    fresh = door.spec(door.input(turned, "e"), "fresh", method=ASKED)
-    del fresh["random"]
-    assert door.run_spec(fresh, "fresh").published().manifest.splits.key_tag == ""
+    door.run(door.input(turned, "b"), "second", method=asked).refused(2, "random.key", str(first.output), "fresh key")
+    door.run(door.input(table, "c", files=3), "third", method=asked).refused(2, "random.key", str(first.output))
 
 
-def test_tasks_get_the_key_of_the_run_and_not_the_release_key(door, monkeypatch):
+@over("the release key")
+def test_tasks_get_the_key_of_the_run_and_not_the_release_key(releases, tmp_path, monkeypatch, method):
     given = []
 
     def publish(table, wanted, run):
         given.append(run.key)
         raise Unsatisfiable("enough seen")
 
-    recipe = replace(workflow.RECIPES[Perturb], publish=publish)
-    monkeypatch.setitem(workflow.RECIPES, Perturb, recipe)
+    replace_recipe(monkeypatch, method, publish)
+    spec = load_spec(releases.written(method, tmp_path, "release"))
+    *kept, last = spec.columns.quasi_identifiers
+    withheld = {"quasi_identifiers": tuple(kept), "identifiers": (*spec.columns.identifiers, last.name)}
+    columns = spec.columns.model_copy(update=withheld)
+    for asked in (spec, spec, spec.model_copy(update={"columns": columns})):
+        with pytest.raises(Unsatisfiable, match="enough seen"):
+            workflow.run(asked, releases.spark)
+    assert given[0] == given[1] != given[2]
+    assert bytes.fromhex(KEY) not in given
+
+
+def test_other_parameters_get_another_key(door, monkeypatch):
+    given = []
+
+    def publish(table, wanted, run):
+        given.append(run.key)
+        raise Unsatisfiable("enough seen")
+
+    replace_recipe(monkeypatch, "perturb", publish)
     source = door.input(people())
     for rho2 in ("1/3", "1/3", "1/4"):
         door.run(source, method={"perturb": {"rho2": rho2}}).refused(3, "enough seen")
     assert given[0] == given[1] != given[2]
-    assert bytes.fromhex(KEY) not in given
 
 
 def test_weak_keys_and_open_key_files_are_refused(door, monkeypatch):

@@ -24,7 +24,8 @@ from anonlib.arrays import Codes
 from anonlib.engine.batches import fields, over_batches
 from anonlib.engine.codes import TooMany, combinations_with_values, numbered
 from anonlib.engine.microdata import Microdata
-from anonlib.errors import Unsatisfiable
+from anonlib.engine.ranks import CHANGED
+from anonlib.errors import AnonlibError, Unsatisfiable
 from anonlib.kernels.boxes import Box, boxes_of_classes
 from anonlib.methods import boxed, class_promises
 from anonlib.methods.baselines import classes
@@ -53,6 +54,7 @@ def t_incognito(table: Microdata, wanted: TIncognito, run: Run) -> Draft:
     coded = boxed.read_coded(table, [statistics], True, run.say)
     run.say("counting the combinations of quasi-identifiers and sensitive values")
     combinations = _combinations(coded)
+    _refuse_other_counts(combinations, statistics.counts)
     run.say(f"searching the levels for {len(combinations.columns[0]):,} combinations")
     chosen = search(combinations, coded.domains, promise.requirement)
     heights = dict(zip(table.quasi_identifiers, chosen.heights, strict=True))
@@ -65,6 +67,13 @@ def t_incognito(table: Microdata, wanted: TIncognito, run: Run) -> Draft:
     )
     guarantee = class_promises.guarantee(table, promise, classes.MODEL)
     return boxed.publish_classes(coded, published, guarantee, solver, run, started)
+
+
+def _refuse_other_counts(combinations: Combinations, counts: SensitiveCounts) -> None:
+    """Raises AnonlibError when the combinations are those of other records than were counted: no level could be blamed for that."""
+    records = np.bincount(combinations.value, combinations.count, counts.m).astype(np.int64)
+    if (records != counts.counts).any():
+        raise AnonlibError(f"counting the combinations of quasi-identifiers and sensitive values: {CHANGED}")
 
 
 def explain(table: Microdata, wanted: TIncognito, say: Say) -> Explanation:

@@ -1,0 +1,32 @@
+"""Spark Connect: the same job in a Connect session gives the rows of a classic one, for the same key and the same splits."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from tests.contract.methods import over
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def connect(releases):
+    """{method: what the Connect session tells of its release}"""
+    import pyspark
+
+    if pyspark.__version__ < "4":
+        pytest.skip("pyspark 3.5 starts a Connect server only with the server's jars, which its package lacks")
+    for module in ("grpc", "grpc_status", "google.rpc"):
+        if importlib.util.find_spec(module.split(".")[0]) is None:
+            pytest.skip(f"Spark Connect needs {module}: pip install anonlib[connect]")
+    return releases.elsewhere("connect")
+
+
+@over("Connect")
+def test_connect_and_classic_publish_the_same_rows(releases, connect, method):
+    told = connect[method]
+    assert "connect" in told["session"]
+    assert told["passed"]
+    releases.same(method, told["release"])
