@@ -12,12 +12,15 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAPERS = ROOT / "docs" / "papers.md"
+DIFF = re.compile(r"^```diff\n.*?^```$", re.MULTILINE | re.DOTALL)  # names what is not there yet
 NAME = re.compile(r"`(anonlib(?:\.\w+)*)(?::([\w.]+))?`")
 
 
 def names() -> list[tuple[str, str, str]]:
     found = {
-        (page.name, module, name) for page in PAGES for module, name in NAME.findall(page.read_text(encoding="utf-8"))
+        (page.name, module, name)
+        for page in PAGES
+        for module, name in NAME.findall(DIFF.sub("", page.read_text(encoding="utf-8")))
     }
     return sorted(found)
 
