@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from anonlib.api.publish import Column, columns_given, publish
+from anonlib.api.publish import Column, column_roles, publish
 from anonlib.engine.relational import DataFrame
 from anonlib.release.opened import Release
 
@@ -23,5 +23,5 @@ def anatomy(
     audit: str = "gate",
 ) -> Release:
     """Publish `df` by Anatomy, the baseline: buckets of l or l + 1 records with distinct sensitive values. Otherwise as `bucketize`."""
-    columns = columns_given(quasi_identifiers, sensitive, identifiers, other)
+    columns = column_roles(quasi_identifiers, sensitive, identifiers, other)
     return publish(df, {"anatomy": {"l": l}}, columns, missing, output, key, audit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anonlib.api.publish import Column, columns_given, publish
+from anonlib.api.publish import Column, column_roles, publish
 from anonlib.engine.relational import DataFrame
 from anonlib.exact import text
 from anonlib.privacy.f_privacy import FPrivacy
@@ -48,7 +48,7 @@ def bucketize(
     }
     if time_limit is not None:
         method["time_limit"] = time_limit
-    columns = columns_given(quasi_identifiers, sensitive, identifiers, other)
+    columns = column_roles(quasi_identifiers, sensitive, identifiers, other)
     return publish(df, {"bucketize": method}, columns, missing, output, key, audit)
 
 

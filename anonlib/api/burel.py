@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anonlib.api.publish import Column, columns_given, publish
+from anonlib.api.publish import Column, column_roles, publish
 from anonlib.engine.relational import DataFrame
 from anonlib.exact import Exactish
 from anonlib.release.opened import Release
@@ -27,5 +27,5 @@ def burel(
 ) -> Release:
     """Publish `df` under enhanced beta-likeness, as BuReL does. Cost as `mondrian`."""
     method: dict[str, Any] = {"beta": beta, "refine": refine, "partition_size": partition_size}
-    columns = columns_given(quasi_identifiers, sensitive, identifiers, ())
+    columns = column_roles(quasi_identifiers, sensitive, identifiers, ())
     return publish(df, {"burel": method}, columns, missing, output, key, audit)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from anonlib.api.publish import Column, columns_given, publish
+from anonlib.api.publish import Column, column_roles, publish
 from anonlib.engine.relational import DataFrame
 from anonlib.release.opened import Release
 
@@ -50,6 +50,6 @@ def heterogeneous(
         "refine": refine,
         "allow_minimality_leak": allow_minimality_leak,
     }
-    method |= {name: given for name, given in (("l", l), ("beta", beta), ("remainder", remainder)) if given is not None}
-    columns = columns_given(quasi_identifiers, sensitive, identifiers, ())
+    method |= {name: value for name, value in (("l", l), ("beta", beta), ("remainder", remainder)) if value is not None}
+    columns = column_roles(quasi_identifiers, sensitive, identifiers, ())
     return publish(df, {"heterogeneous": method}, columns, missing, output, key, audit)

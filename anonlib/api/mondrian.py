@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from anonlib.api.publish import Column, columns_given, publish
+from anonlib.api.publish import Column, column_roles, publish
 from anonlib.engine.relational import DataFrame
 from anonlib.exact import Exactish
 from anonlib.release.opened import Release
@@ -44,5 +44,5 @@ def mondrian(
     }
     method = {name: number for name, number in asked.items() if number is not None}
     method |= {"cuts": cuts, "partition_size": partition_size}
-    columns = columns_given(quasi_identifiers, sensitive, identifiers, ())
+    columns = column_roles(quasi_identifiers, sensitive, identifiers, ())
     return publish(df, {"mondrian": method}, columns, missing, output, key, audit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anonlib.api.publish import Column, columns_given, publish
+from anonlib.api.publish import Column, column_roles, publish
 from anonlib.engine.relational import DataFrame
 from anonlib.release.opened import Release
 
@@ -26,5 +26,5 @@ def nh(
 ) -> Release:
     """Publish `df` by ring generalization: every record matches l records with l different sensitive values. Cost as `mondrian`."""
     method: dict[str, Any] = {"l": l, "partitions": partitions, "partition_size": partition_size}
-    columns = columns_given(quasi_identifiers, sensitive, identifiers, ())
+    columns = column_roles(quasi_identifiers, sensitive, identifiers, ())
     return publish(df, {"nh": method}, columns, missing, output, key, audit)

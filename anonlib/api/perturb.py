@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from anonlib.api.publish import Column, columns_given, publish
+from anonlib.api.publish import Column, column_roles, publish
 from anonlib.engine.relational import DataFrame
 from anonlib.release.opened import Release
 
@@ -40,6 +40,6 @@ def perturb(
     when its plan may not repeat itself); one shuffle of the published rows.
     """
     method: dict[str, Any] = {"rho2": rho2, "delta": delta, "partitioning": partitioning}
-    method |= {name: given for name, given in (("rho1", rho1), ("merging", merging)) if given is not None}
-    columns = columns_given(quasi_identifiers, sensitive, identifiers, other)
+    method |= {name: value for name, value in (("rho1", rho1), ("merging", merging)) if value is not None}
+    columns = column_roles(quasi_identifiers, sensitive, identifiers, other)
     return publish(df, {"perturb": method}, columns, missing, output, key, audit)

@@ -15,12 +15,13 @@ from anonlib.spec.load import parse_spec
 Column = str | Mapping[str, Any]
 
 
-def columns_given(
+def column_roles(
     quasi_identifiers: Sequence[Column],
     sensitive: Column | Sequence[Column],
     identifiers: Sequence[str],
     other: Sequence[str],
 ) -> dict[str, Any]:
+    """The `columns` of a spec: in which role each column is."""
     return {
         "quasi_identifiers": list(quasi_identifiers),
         "sensitive": sensitive,
@@ -38,15 +39,15 @@ def publish(
     key: str | None,
     audit: str,
 ) -> Release:
-    given: dict[str, Any] = {
+    raw_spec: dict[str, Any] = {
         "columns": columns,
         "method": method,
         "output": {"path": output or os.path.join(tempfile.mkdtemp(prefix="anonlib-"), "release")},
         "audit": audit,
     }
     if missing is not None:
-        given["missing"] = dict(missing)
+        raw_spec["missing"] = dict(missing)
     if key is not None:
-        given["random"] = {"key": key}
-    spec = parse_spec(given, given_frame=True)
+        raw_spec["random"] = {"key": key}
+    spec = parse_spec(raw_spec, given_frame=True)
     return workflow.run(spec, df.sparkSession, df)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from anonlib.api.publish import Column, columns_given, publish
+from anonlib.api.publish import Column, column_roles, publish
 from anonlib.engine.relational import DataFrame
 from anonlib.release.opened import Release
 
@@ -42,9 +42,9 @@ def sabre(
     Raises SpecError, Unsatisfiable or AuditRefused; then nothing is published. Two shuffles of all records, three scans or more: see
     `anonlib.methods.sabre`.
     """
-    given = (("refine", refine), ("neighbours", neighbours), ("partition_size", partition_size))
-    method: dict[str, Any] = {"t": t, "k": k} | {name: value for name, value in given if value is not None}
+    optional = (("refine", refine), ("neighbours", neighbours), ("partition_size", partition_size))
+    method: dict[str, Any] = {"t": t, "k": k} | {name: value for name, value in optional if value is not None}
     if allow_minimality_leak:
         method["allow_minimality_leak"] = True
-    columns = columns_given(quasi_identifiers, sensitive, identifiers, ())
+    columns = column_roles(quasi_identifiers, sensitive, identifiers, ())
     return publish(df, {"sabre": method}, columns, missing, output, key, audit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from anonlib.api.publish import Column, columns_given, publish
+from anonlib.api.publish import Column, column_roles, publish
 from anonlib.engine.relational import DataFrame
 from anonlib.exact import Exactish
 from anonlib.release.opened import Release
@@ -27,5 +27,5 @@ def t_incognito(
 
     Four scans of `df`; its distinct combinations of quasi-identifiers and sensitive value (at most two million) reach the driver.
     """
-    columns = columns_given(quasi_identifiers, sensitive, identifiers, ())
+    columns = column_roles(quasi_identifiers, sensitive, identifiers, ())
     return publish(df, {"t_incognito": {"t": t, "k": k}}, columns, missing, output, key, audit)
