@@ -101,11 +101,11 @@ def explain(
     """Say what the solver would choose, from statistics alone: no record moves, nothing is written."""
     spec = load_spec(_conf(conf, conf_option))
     with _progress() as say:
-        found = workflow.explain(spec, _session(master, remote, say), say=say)
+        explanation = workflow.explain(spec, _session(master, remote, say), say=say)
     if as_json:
-        _print_json({"guarantee": found.words, **found.facts})
+        _print_json({"guarantee": explanation.words, **explanation.facts})
     else:
-        _show_explanation(found)
+        _show_explanation(explanation)
 
 
 @app.command()
@@ -181,13 +181,13 @@ def evaluate(
         release = open_release(spark, path)
         say("answering count queries on the original and on the release")
         with _original(spark, original, format, spec) as table:
-            found = workflow.evaluate(release, table, queries, selectivity, seed, attacks)
+            evaluation = workflow.evaluate(release, table, queries, selectivity, seed, attacks)
     if save is not None:
-        _save(save, found)
+        _save(save, evaluation)
     if as_json:
-        _print_json({"release": path, **found.to_dict()})
+        _print_json({"release": path, **evaluation.to_dict()})
     else:
-        _show_evaluation(found)
+        _show_evaluation(evaluation)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -242,9 +242,9 @@ def _orderly_end() -> Iterator[None]:
 def _conf(conf: Path | None, option: Path | None) -> Path:
     if (conf is None) == (option is None):
         raise SpecError("arguments: name the release spec once, as CONF or with --conf, e.g. anonlib run release.yaml")
-    found = conf or option
-    assert found is not None
-    return found
+    named = conf or option
+    assert named is not None
+    return named
 
 
 def _session(master: str | None, remote: str | None, say: Callable[[str], None]) -> SparkSession:
@@ -261,10 +261,10 @@ def _original(spark: SparkSession, name: str | None, format: str, conf: Path | N
     spec = load_spec(conf)
     if spec.input is None:
         raise SpecError(f"--spec {conf}: it has no input; name the table there, or with --original and --format")
-    given = spec.input if name is None else spec.input.model_copy(update={"path": name, "table": None})
+    source = spec.input if name is None else spec.input.model_copy(update={"path": name, "table": None})
     used = [name for role, name in spec.columns.roles() if role != "identifiers"]
-    with reading.told(spark, given, used):
-        yield reading.read(spark, given, used)
+    with reading.misread_explained(spark, source, used):
+        yield reading.read(spark, source, used)
 
 
 class _progress:  # noqa: N801  (reads as a verb)
@@ -306,9 +306,10 @@ def _show_release(release: Release) -> None:
     for line in _solver_lines(manifest.solver):
         out.print(line)
     for name, asked in manifest.guarantee.asked.items():
-        found = manifest.guarantee.achieved.get(name)
+        achieved = manifest.guarantee.achieved.get(name)
         out.print(
-            f"[bold]{_escape(name):9}[/] asked {_escape(asked)}" + (f", achieved {_escape(found)}" if found else "")
+            f"[bold]{_escape(name):9}[/] asked {_escape(asked)}"
+            + (f", achieved {_escape(achieved)}" if achieved else "")
         )
     if manifest.utility:
         measures = ", ".join(f"{name} {value:,.4g}" for name, value in manifest.utility.items())
@@ -364,30 +365,32 @@ def _show_checks(checks: list[dict[str, Any]]) -> None:
     out.print(grid)
 
 
-def _save(path: Path, found: Evaluation) -> None:
-    answers = {"actual": found.actual.tolist(), "estimated": found.estimated.tolist()}
+def _save(path: Path, evaluation: Evaluation) -> None:
+    answers = {"actual": evaluation.actual.tolist(), "estimated": evaluation.estimated.tolist()}
     try:
         path.write_text(
-            json.dumps({**json.loads(found.workload.to_json()), **answers}, ensure_ascii=False), encoding="utf-8"
+            json.dumps({**json.loads(evaluation.workload.to_json()), **answers}, ensure_ascii=False), encoding="utf-8"
         )
     except OSError as error:
         raise SpecError(f"--save {path}: cannot be written ({error.strerror}); choose another path") from None
 
 
-def _show_evaluation(found: Evaluation) -> None:
-    errors = found.errors
-    out.print("\n" + "\n".join(f"[bold]{_escape(MEASURES.get(k, k)):26}[/]{v:,.4g}" for k, v in found.measures.items()))
+def _show_evaluation(evaluation: Evaluation) -> None:
+    errors = evaluation.errors
+    out.print(
+        "\n" + "\n".join(f"[bold]{_escape(MEASURES.get(k, k)):26}[/]{v:,.4g}" for k, v in evaluation.measures.items())
+    )
     out.print(
         f"[bold]Relative error[/]            average {errors.average:.2%}, median {errors.median:.2%} over {errors.queries:,} queries "
         f"({errors.dropped:,} with a true count of 0 left out)\n",
         soft_wrap=True,
     )
-    grid = Table(found.grouped_by, "queries", "average", "median", box=None, pad_edge=False)
-    for group, part in found.by_group.items():
+    grid = Table(evaluation.grouped_by, "queries", "average", "median", box=None, pad_edge=False)
+    for group, part in evaluation.by_group.items():
         grid.add_row(_escape(str(group)), f"{part.queries:,}", f"{part.average:.2%}", f"{part.median:.2%}")
     out.print(grid)
-    if found.attacks:
-        _show_attacks(found.attacks)
+    if evaluation.attacks:
+        _show_attacks(evaluation.attacks)
 
 
 def _show_attacks(attacks: Mapping[str, Mapping[str, Any]]) -> None:
@@ -408,11 +411,11 @@ def _show_attacks(attacks: Mapping[str, Mapping[str, Any]]) -> None:
         out.print(f"  [bold]{_escape(name)}[/]: {_escape(words)}", soft_wrap=True)
 
 
-def _show_explanation(found: Explanation) -> None:
-    out.print(f"\n[bold]The guarantee[/]\n{_escape(found.words)}\n")
-    for grid in found.grids:
+def _show_explanation(explanation: Explanation) -> None:
+    out.print(f"\n[bold]The guarantee[/]\n{_escape(explanation.words)}\n")
+    for grid in explanation.grids:
         _show_grid(grid)
-    out.print(f"{_escape(found.summary)}\n")
+    out.print(f"{_escape(explanation.summary)}\n")
 
 
 def _show_grid(grid: Grid) -> None:

@@ -64,7 +64,7 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
     storage.begin(place)
     written = [place]
     try:
-        with run_settings(spark), _misread_told(spec, spark, frame):
+        with run_settings(spark), _misread_explained(spec, spark, frame):
             if warning := keys_on_disks(spark):
                 say(warning)
             table = _repeatable(table, spark, place, say)
@@ -72,8 +72,8 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
             with few_settings(spark, looks_small(table.frame)):
                 draft = recipe.publish(table, spec.method, Run(key, _stager(spark, place, spec.output.format), say))
             tag = "" if spec.random.key is None else key_tag(key)
-            found = _unreadable(spec, spark, frame, say)
-            manifest = _audited(_manifest(spec, spark, draft, tag, found), draft, table, place, say)
+            unreadable = _unreadable(spec, spark, frame, say)
+            manifest = _audited(_manifest(spec, spark, draft, tag, unreadable), draft, table, place, say)
             reuse.refuse(manifest, storage.manifests_beside(place) if tag else {})
             if kept is not None:
                 say(f"keeping the evidence at {kept.path}; it is as sensitive as the original")
@@ -94,7 +94,7 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
 
 def explain(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, say: Say = _silent) -> Explanation:
     """What `run` would choose, from statistics alone: no record moves, nothing is written."""
-    with run_settings(spark), _misread_told(spec, spark, frame):
+    with run_settings(spark), _misread_explained(spec, spark, frame):
         return RECIPES[type(spec.method)].explain(_table(spec, spark, frame), spec.method, say)
 
 
@@ -143,10 +143,10 @@ def evaluate(
 
 def _table(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None) -> Microdata:
     if frame is None:
-        given = spec.input
-        if given is None:
+        source = spec.input
+        if source is None:
             raise SpecError("input: missing; name the table, e.g. input: {path: data/census.parquet, format: parquet}")
-        frame = reading.read(spark, given, _may_be_published(spec))
+        frame = reading.read(spark, source, _may_be_published(spec))
     return microdata(frame, spec.columns, spec.missing)
 
 
@@ -154,8 +154,8 @@ def _may_be_published(spec: ReleaseSpec) -> list[str]:
     return [name for role, name in spec.columns.roles() if role != "identifiers"]
 
 
-def _misread_told(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None) -> AbstractContextManager[None]:
-    return reading.told(spark, spec.input if frame is None else None, _may_be_published(spec))
+def _misread_explained(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None) -> AbstractContextManager[None]:
+    return reading.misread_explained(spark, spec.input if frame is None else None, _may_be_published(spec))
 
 
 def _unreadable(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None, say: Say) -> UnreadablePart | None:
@@ -163,16 +163,16 @@ def _unreadable(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None,
     if frame is not None or spec.input is None or spec.input.unreadable == "error":
         return None
     say("counting what cannot be read")
-    found = reading.count_unreadable(spark, spec.input, _may_be_published(spec))
-    if found.records:
+    counted = reading.count_unreadable(spark, spec.input, _may_be_published(spec))
+    if counted.records:
         become = {"missing": "has cells that are read as missing", "drop": "is left out"}[spec.input.unreadable]
-        say(f"note: what cannot be read of {found.records:,} record(s) {become}")
+        say(f"note: what cannot be read of {counted.records:,} record(s) {become}")
     return UnreadablePart(
         handling=spec.input.unreadable,
-        records=found.records,
-        lengths=found.lengths,
-        cells=dict(found.cells),
-        undecodable=dict(found.undecodable),
+        records=counted.records,
+        lengths=counted.lengths,
+        cells=dict(counted.cells),
+        undecodable=dict(counted.undecodable),
     )
 
 

@@ -56,9 +56,9 @@ def over_batches(
                 continue
             columns = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
             values = kernel({name: column.to_numpy(zero_copy_only=False) for name, column in columns.items()})
-            given = {name: pa.array(values[name], schema.field(name).type) for name in added}
+            computed = {name: pa.array(values[name], schema.field(name).type) for name in added}
             passed = {name: column.cast(schema.field(name).type) for name, column in columns.items() if name in kinds}
-            yield pa.RecordBatch.from_arrays([(passed | given)[name] for name in kinds], schema=schema)
+            yield pa.RecordBatch.from_arrays([(passed | computed)[name] for name in kinds], schema=schema)
 
     return frame.mapInArrow(task, ", ".join(f"{name} {kind}" for name, kind in kinds.items()))
 

@@ -69,19 +69,19 @@ def encode(
     coded = select(frame, started | kept)
     short = {code: known for code, known in dictionaries.items() if 0 < len(known) <= SHORT}
     if short:
-        places = {code: _seen(position_of(code, known), code) for code, known in short.items()}
+        places = {code: _known_code(position_of(code, known), code) for code, known in short.items()}
         coded = select(coded, {n: places.get(n, n) for n in (*started, *kept)})
     for code, known in dictionaries.items():
         if code in short:
             continue
         pairs = small_table(frame, "text string, code bigint", [(text, i) for i, text in enumerate(known)])
         coded = coded.alias("r").join(pairs.alias("d"), F.expr(f"r.{code} <=> d.text"), "left")
-        seen = _seen("d.code", code)
-        coded = select(coded, {n: seen if n == code else f"r.{n}" for n in (*started, *kept)})
+        code_sql = _known_code("d.code", code)
+        coded = select(coded, {n: code_sql if n == code else f"r.{n}" for n in (*started, *kept)})
     return select(coded, {n: n for n in started} | dict(zip(keep, kept, strict=True)))
 
 
-def _seen(place: str, code: str) -> str:
+def _known_code(place: str, code: str) -> str:
     """SQL: the code at `place`, which fails the task where there is none."""
     kind = "BIGINT" if code.startswith("q") else "INT"
     return f"CAST(coalesce({place}, raise_error('{CHANGED}')) AS {kind})"

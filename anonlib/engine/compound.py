@@ -33,11 +33,11 @@ def with_compound(table: Microdata) -> tuple[Microdata, str]:
     """
     if len(table.sensitive_columns) == 1:
         return table, table.sensitive
-    found = types(table.frame)
+    kinds = types(table.frame)
     column = name(table.sensitive_columns)
     while column.lower() in {c.lower() for c in table.frame.columns}:
         column += "_"
-    text = compound_text({c: found[c] for c in table.sensitive_columns})
+    text = compound_text({c: kinds[c] for c in table.sensitive_columns})
     return replace(table, frame=table.frame.withColumn(column, F.expr(text))), column
 
 

@@ -163,11 +163,11 @@ def _by_column(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[
     return texts
 
 
-def _categorical(name: str, given: list[str | None], hierarchy: Hierarchy | None) -> CategoricalDomain:
-    texts = sorted(text for text in given if text is not None)
+def _categorical(name: str, occurring: list[str | None], hierarchy: Hierarchy | None) -> CategoricalDomain:
+    texts = sorted(text for text in occurring if text is not None)
     if hierarchy is None:
-        return CategoricalDomain(name, (*texts, *([None] if None in given else [])))
-    if None in given:
+        return CategoricalDomain(name, (*texts, *([None] if None in occurring else [])))
+    if None in occurring:
         raise SpecError(
             f"column {name!r} has missing values, for which its hierarchy {hierarchy.source} has no leaf; set missing: "
             "{quasi_identifiers: drop}, or fill them in the input with a value that has one"

@@ -86,14 +86,14 @@ _BAD_FILE = re.compile(r"reading file (\S+?)\.?\s")
 
 def _misread(text: str) -> str | None:
     """Why text files are refused, without a cell of theirs: what stands in a header's place, or in a record, may be a person's."""
-    if found := _HEADER.search(text):
+    if match := _HEADER.search(text):
         return (
-            f"the header of {found[2].strip()} differs from the schema: where the schema (without input.schema: the first file's header) "
-            f"has column {found[1].strip()!r}, the header has another name; bring the columns into one order, give each a name of its own"
+            f"the header of {match[2].strip()} differs from the schema: where the schema (without input.schema: the first file's header) "
+            f"has column {match[1].strip()!r}, the header has another name; bring the columns into one order, give each a name of its own"
         )
-    if found := _LENGTH.search(text):
+    if match := _LENGTH.search(text):
         return (
-            f"the header of {found[3].strip()} has {found[1]} columns, the schema has {found[2]}; "
+            f"the header of {match[3].strip()} has {match[1]} columns, the schema has {match[2]}; "
             "give every column of the files in input.schema"
         )
     if _TOO_LONG.search(text):

@@ -45,28 +45,28 @@ WIDER: Mapping[str, tuple[str, ...]] = {
 """{a file's type: the types that it can be read as without a change of any value}, as far as Spark does it at all."""
 
 
-def check(spark: SparkSession, given: Input, frame: DataFrame) -> None:
+def check(spark: SparkSession, source: Input, frame: DataFrame) -> None:
     """Raise SpecError for a file that lacks a column of the table, or has another type for it; no other format is looked at.
 
     frame : the table that was opened; with `mergeSchema: true` a file may lack columns, and Spark itself refuses other types
     """
-    if given.format not in ("parquet", "orc") or is_on(given.options, "mergeSchema"):
+    if source.format not in ("parquet", "orc") or is_on(source.options, "mergeSchema"):
         return
-    with explained(f"input.path {given.path!r}"):
+    with explained(f"input.path {source.path!r}"):
         files = frame.inputFiles()
         wanted = None
-        if len(files) < (2 if given.schema_ddl is None else 1):
+        if len(files) < (2 if source.schema_ddl is None else 1):
             return
-        if given.schema_ddl is not None:
+        if source.schema_ddl is not None:
             from_folders = {name.lower() for name in re.findall(r"/([^/=]+)=[^/]*(?=/)", unquote(files[0]))}
             wanted = {name.lower(): name for name in frame.columns if name.lower() not in from_folders}
-            _check_declared(dict(frame.dtypes), dict(_opened(spark, given.format, files[0]).dtypes))
+            _check_declared(dict(frame.dtypes), dict(_opened(spark, source.format, files[0]).dtypes))
         try:
-            found = _disagreement(files, lambda file: _footer(given.format, file), wanted)
+            disagreement = _disagreement(files, lambda file: _footer(source.format, file), wanted)
         except (OSError, ValueError, pa.ArrowException, ImportError):  # elsewhere, or encrypted, or no such file
-            found = _disagreement(files, lambda file: _through_spark(spark, given.format, file), wanted)
-    if found is not None:
-        raise SpecError(f"input.path {given.path!r}: {found}")
+            disagreement = _disagreement(files, lambda file: _through_spark(spark, source.format, file), wanted)
+    if disagreement is not None:
+        raise SpecError(f"input.path {source.path!r}: {disagreement}")
 
 
 def _disagreement(files: list[str], read: Callable[[str], Columns], wanted: Mapping[str, str] | None) -> str | None:

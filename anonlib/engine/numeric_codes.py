@@ -73,8 +73,8 @@ def value_of(code: str, spark_type: str) -> str:
 
 def _decimal(spark_type: str) -> tuple[int, int]:
     """(precision, scale) of "decimal(p,s)"; more digits than any has for another type."""
-    found = re.fullmatch(r"decimal\((\d+),(\d+)\)", spark_type)
-    return (int(found[1]), int(found[2])) if found else (99, 0)
+    match = re.fullmatch(r"decimal\((\d+),(\d+)\)", spark_type)
+    return (int(match[1]), int(match[2])) if match else (99, 0)
 
 
 def _power(scale: int) -> str:

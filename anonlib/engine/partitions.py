@@ -86,9 +86,9 @@ def over_partitions(records: DataFrame, kernel: PartitionKernel, schema: str, ke
         order = np.lexsort((*values, *reversed(columns), nodes))  # the same records, the same order, however they came
         order = order[Stream(key, purpose, partition).permutation(len(order))]
         try:
-            given = kernel([c[order] for c in columns], [v[order] for v in values], nodes[order], partition)
+            computed = kernel([c[order] for c in columns], [v[order] for v in values], nodes[order], partition)
         except AnonlibError as error:
             raise TaskRefusal(str(error), type(error)) from error
-        return pd.DataFrame({name: given[name] for name in result})
+        return pd.DataFrame({name: computed[name] for name in result})
 
     return records.groupBy(PARTITION).applyInPandas(task, schema)

@@ -54,7 +54,7 @@ class TextTable:
     raw: DataFrame
     fields: tuple[T.StructField, ...]
     used: frozenset[str]
-    given: Input
+    source: Input
 
     @property
     def looked_at(self) -> tuple[T.StructField, ...]:
@@ -72,27 +72,27 @@ class TextTable:
         return [name for name in self.raw.columns if name != CORRUPT_RECORD]
 
 
-def read(spark: SparkSession, given: Input, used: Collection[str] | None = None) -> DataFrame:
-    """The table that `given` names. Reads no data but what a schema is inferred from.
+def read(spark: SparkSession, source: Input, used: Collection[str] | None = None) -> DataFrame:
+    """The table that `source` names. Reads no data but what a schema is inferred from.
 
     used : the columns that may be published; None for all
     Raises SpecError when it is not there; whatever reads the frame later fails (as Misread, under `explained`) at the first cell of a
-    column in `used` that cannot be read, unless `given.unreadable` allows it.
+    column in `used` that cannot be read, unless `source.unreadable` allows it.
     """
-    if given.table is not None:
-        with explained(f"input.table {given.table!r}"):
-            frame = spark.table(given.table)
+    if source.table is not None:
+        with explained(f"input.table {source.table!r}"):
+            frame = spark.table(source.table)
             frame.columns  # noqa: B018  (under Connect only this asks the server)
             return frame
-    if _is_text(given):
-        return {"error": _refusing, "missing": _as_missing, "drop": _dropping}[given.unreadable](
-            _open(spark, given, used)
+    if _is_text(source):
+        return {"error": _refusing, "missing": _as_missing, "drop": _dropping}[source.unreadable](
+            _open(spark, source, used)
         )
-    with explained(f"input.path {given.path!r}"):
-        reader = spark.read.format(given.format).options(**given.options)
-        frame = (reader if given.schema_ddl is None else reader.schema(given.schema_ddl)).load(given.path)
+    with explained(f"input.path {source.path!r}"):
+        reader = spark.read.format(source.format).options(**source.options)
+        frame = (reader if source.schema_ddl is None else reader.schema(source.schema_ddl)).load(source.path)
         frame.columns  # noqa: B018
-    file_schemas.check(spark, given, frame)
+    file_schemas.check(spark, source, frame)
     return frame
 
 
@@ -105,25 +105,27 @@ def read_original(spark: SparkSession, name: str, format: str) -> DataFrame:
     )
 
 
-def count_unreadable(spark: SparkSession, given: Input, used: Collection[str]) -> Unreadable:
+def count_unreadable(spark: SparkSession, source: Input, used: Collection[str]) -> Unreadable:
     """What cannot be read of a CSV or JSON, by column: one job over the text."""
-    with explained(f"input.path {given.path!r}"):
-        return _count(_open(spark, given, used))
+    with explained(f"input.path {source.path!r}"):
+        return _count(_open(spark, source, used))
 
 
 @contextmanager
-def told(spark: SparkSession, given: Input | None, used: Collection[str]) -> Iterator[None]:
-    """Whatever fails inside over a cell that cannot be read is told with how many there are, in which columns, an example's place, and
-    how to mend it: one more job over the text, after the refusal. Raises SpecError."""
+def misread_explained(spark: SparkSession, source: Input | None, used: Collection[str]) -> Iterator[None]:
+    """A block whose Misread says how many cells cannot be read, in which columns, where one of them stands, and how to mend it.
+
+    Costs one more job over the text, after the refusal. Raises SpecError.
+    """
     try:
         yield
     except Misread as first:
-        if given is None or not _is_text(given):
+        if source is None or not _is_text(source):
             raise
         try:
-            with explained(f"input.path {given.path!r}"):
-                found = _count(_open(spark, given, used))
-                said = sentence(spark, given, found) if found.records else None
+            with explained(f"input.path {source.path!r}"):
+                unreadable = _count(_open(spark, source, used))
+                said = sentence(spark, source, unreadable) if unreadable.records else None
         except Exception:  # what stops the reading may stop the counting too: the first message stands
             raise first from None
         if said is None:
@@ -131,28 +133,31 @@ def told(spark: SparkSession, given: Input | None, used: Collection[str]) -> Ite
         raise Misread(said) from None
 
 
-def _is_text(given: Input) -> bool:
-    return given.path is not None and given.format in ("csv", "json")
+def _is_text(source: Input) -> bool:
+    return source.path is not None and source.format in ("csv", "json")
 
 
-def _open(spark: SparkSession, given: Input, used: Collection[str] | None) -> TextTable:
+def _open(spark: SparkSession, source: Input, used: Collection[str] | None) -> TextTable:
     """Reads no data, but for a schema that is not given: of a CSV the first header (or all, with `inferSchema`), of a JSON all records."""
-    with explained(f"input.path {given.path!r}"):
-        reader = spark.read.format(given.format).options(**strict_options(given.format, given.options))
-        schema = given.schema_ddl
+    with explained(f"input.path {source.path!r}"):
+        reader = spark.read.format(source.format).options(**strict_options(source.format, source.options))
+        schema = source.schema_ddl
         if schema is None:
-            inferred = reader.load(given.path).schema
+            inferred = reader.load(source.path).schema
             fields = [field for field in inferred.fields if field.name != CORRUPT_RECORD]
-            raw = reader.schema(T.StructType([*fields, T.StructField(CORRUPT_RECORD, T.StringType())])).load(given.path)
+            raw = reader.schema(T.StructType([*fields, T.StructField(CORRUPT_RECORD, T.StringType())])).load(
+                source.path
+            )
         else:
-            raw = reader.schema(f"{schema}\n, {CORRUPT_RECORD} STRING").load(given.path)  # a comment ends with its line
+            # a comment in the schema ends with its line
+            raw = reader.schema(f"{schema}\n, {CORRUPT_RECORD} STRING").load(source.path)
         names = raw.columns
         cells = raw.schema.fields[: names.index(CORRUPT_RECORD)]
     if own := [field.name for field in cells if field.name.lower() in (CELLS, BROKEN)]:
         raise SpecError(
-            f"input.path {given.path!r}: the column {own[0]!r} has a name that reading needs for itself; rename it"
+            f"input.path {source.path!r}: the column {own[0]!r} has a name that reading needs for itself; rename it"
         )
-    return TextTable(raw, tuple(cells), frozenset(name.lower() for name in (names if used is None else used)), given)
+    return TextTable(raw, tuple(cells), frozenset(name.lower() for name in (names if used is None else used)), source)
 
 
 def _refusing(table: TextTable) -> DataFrame:
@@ -204,13 +209,13 @@ def _with_cells(table: TextTable) -> DataFrame:
         none = ", ".join(f"{quoted(name)}: STRING" for name in names)
         return table.raw.withColumn(CELLS, F.lit(None).cast(f"struct<{none}>"))
     ddl = ", ".join(f"{quoted(name)} STRING" for name in names)
-    parse = F.from_csv if table.given.format == "csv" else F.from_json
-    options = {**record_options(table.given.options), "columnNameOfCorruptRecord": BROKEN}
+    parse = F.from_csv if table.source.format == "csv" else F.from_json
+    options = {**record_options(table.source.options), "columnNameOfCorruptRecord": BROKEN}
     return table.raw.withColumn(CELLS, parse(F.col(CORRUPT_RECORD), ddl, options))
 
 
 def _of_many_lines(table: TextTable) -> bool:
-    return table.given.format == "json" and is_on(table.given.options, "multiLine")
+    return table.source.format == "json" and is_on(table.source.options, "multiLine")
 
 
 def _broken(table: TextTable) -> Column:
@@ -235,7 +240,7 @@ def _misread(table: TextTable, field: T.StructField) -> Column:
     """Whether the cell has text of which nothing could be made. Bytes that are no text spoil a whole JSON: its other cells are fine."""
     cell = F.col(f"{CELLS}.{quoted(field.name)}")
     lost = table.corrupt & F.col(quoted(field.name)).isNull() & cell.isNotNull() & ~_undecodable_cell(field)
-    if table.given.format == "json":
+    if table.source.format == "json":
         others = [_undecodable_cell(other) for other in table.fields]
         lost = lost & ~reduce(or_, others)
     return ~_broken(table) & lost

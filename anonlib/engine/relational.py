@@ -113,16 +113,16 @@ def _together(frames: Sequence[tuple[DataFrame, int]]) -> Iterator[list[Row]]:
     for row in reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), branches).collect():
         k = row["result"]
         results[k].append(row[f"row{k}"].asDict(recursive=True))
-    for found, (_, limit) in zip(results, frames, strict=True):
-        yield _within(found, limit)
+    for result, (_, limit) in zip(results, frames, strict=True):
+        yield _within(result, limit)
 
 
-def _within(found: list[Row], limit: int) -> list[Row]:
-    if len(found) > limit:
+def _within(result: list[Row], limit: int) -> list[Row]:
+    if len(result) > limit:
         raise AnonlibError(
             f"internal: a result meant to have at most {limit:,} rows has more; it was not brought to the driver"
         )
-    return found
+    return result
 
 
 def _back(name: str) -> str:

@@ -55,8 +55,8 @@ def looks_small(frame: DataFrame) -> bool:
 
     A guess, good enough for how to compute: what is not known to be small is not.
     """
-    found = _ESTIMATE.search(plan_text(frame, "cost"))
-    return found is not None and float(found[1]) * _UNITS[found[2]] <= SMALL
+    estimate = _ESTIMATE.search(plan_text(frame, "cost"))
+    return estimate is not None and float(estimate[1]) * _UNITS[estimate[2]] <= SMALL
 
 
 _UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20}

@@ -127,11 +127,11 @@ def keys_on_disks(spark: SparkSession) -> str | None:
     session ends; it is encrypted when `spark.io.encryption.enabled` is. None on one machine, where our own sessions set that, or where
     the session does not tell.
     """
-    found = {}
+    settings = {}
     for name in ("spark.master", "spark.io.encryption.enabled"):
         with suppress(Exception):
-            found[name] = str(spark.conf.get(name, None) or "")
-    master, encrypted = found.get("spark.master", ""), found.get("spark.io.encryption.enabled", "")
+            settings[name] = str(spark.conf.get(name, None) or "")
+    master, encrypted = settings.get("spark.master", ""), settings.get("spark.io.encryption.enabled", "")
     if not master or re.fullmatch(r"local(\[.*\])?", master) or encrypted.lower() == "true":
         return None
     return (
@@ -150,10 +150,10 @@ SPLIT_SETTINGS = (
 
 def split_settings(spark: SparkSession) -> dict[str, str]:
     """The settings that decide how the input is cut into partitions, as far as the session tells them."""
-    found = {}
+    settings = {}
     for name in SPLIT_SETTINGS:
         with suppress(Exception):
-            found[name] = str(
+            settings[name] = str(
                 spark.conf.get(name)
             )  # without a default of ours, Spark tells its own; an unknown name raises
-    return found
+    return settings

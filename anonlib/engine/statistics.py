@@ -104,10 +104,10 @@ def sensitive_statistics(
     spark_type = dict(frame.dtypes)[sensitive]
     cells = _cells(frame, sensitive, spark_type, keep, refuse)
     with explained("counting the sensitive values"):
-        found: pd.DataFrame = cells.limit(
+        cell_counts: pd.DataFrame = cells.limit(
             DRIVER_CELLS + 1
         ).toPandas()  # bounded: partitions x values, never more than DRIVER_CELLS + 1
-    if len(found) > DRIVER_CELLS:
+    if len(cell_counts) > DRIVER_CELLS:
         with suppress(Exception):  # where caching is not allowed the counts are made again for each use
             cells = cells.persist()
         totals = cells.groupBy("text").agg(
@@ -117,8 +117,8 @@ def sensitive_statistics(
             table: pd.DataFrame = totals.limit(MAX_VALUES + 1).toPandas()  # bounded: one row per sensitive value
             partitions = cells.where("n > 0").select("partition").distinct().count()
     else:
-        table = _totals(found)
-        partitions = int(found[found["n"] > 0]["partition"].nunique())
+        table = _totals(cell_counts)
+        partitions = int(cell_counts[cell_counts["n"] > 0]["partition"].nunique())
     _check(table, refuse, sensitive, parts or (sensitive,))
 
     published = table[table["n"] > 0]
@@ -129,16 +129,16 @@ def sensitive_statistics(
     )
     hash_sql, hashes = _hashes(frame, sensitive, spark_type, counts)
     code = {text: i for i, text in enumerate(counts.values)}
-    if len(found) > DRIVER_CELLS:
+    if len(cell_counts) > DRIVER_CELLS:
         offsets = PartitionOffsets(None, _offsets_frame(cells.where("n > 0"), code, frame))
     else:
-        kept = found[found["n"] > 0]
+        kept = cell_counts[cell_counts["n"] > 0]
         codes = np.array([code[t if isinstance(t, str) else None] for t in kept["text"]], dtype=np.int64)
         offsets = PartitionOffsets(
             offsets_by_partition(kept["partition"].to_numpy(np.int64), codes, kept["n"].to_numpy(np.int64)), None
         )
-    seen = int(table["seen"].sum())
-    return SensitiveStatistics(counts, hashes, hash_sql, seen, seen - counts.n, partitions, offsets)
+    records = int(table["seen"].sum())
+    return SensitiveStatistics(counts, hashes, hash_sql, records, records - counts.n, partitions, offsets)
 
 
 def _cells(frame: DataFrame, sensitive: str, spark_type: str, keep: str | None, refuse: Mapping[str, str]) -> DataFrame:

@@ -77,33 +77,33 @@ def counted(
     )
 
 
-def sentence(spark: SparkSession, given: Input, found: Unreadable) -> str:
+def sentence(spark: SparkSession, source: Input, unreadable: Unreadable) -> str:
     """Why the table is refused; no cell of it. Two small jobs over the example's file, for its line."""
     said, mends = [], []
-    for name, number in found.cells.items():
-        said.append(f"{number:,} cell(s) of {name!r} not of its column's type ({found.types[name]})")
-        mends.append(_format_option(found.types[name]))
-    encoding = option(given.options, "encoding") or option(given.options, "charset") or "UTF-8"
-    for name, number in found.undecodable.items():
+    for name, number in unreadable.cells.items():
+        said.append(f"{number:,} cell(s) of {name!r} not of its column's type ({unreadable.types[name]})")
+        mends.append(_format_option(unreadable.types[name]))
+    encoding = option(source.options, "encoding") or option(source.options, "charset") or "UTF-8"
+    for name, number in unreadable.undecodable.items():
         said.append(f"{number:,} cell(s) of {name!r} with bytes that are no text in {encoding}")
         mends.append("encoding, e.g. iso-8859-1")
-    if found.lengths and given.format == "csv":
-        said.append(f"{found.lengths:,} record(s) with too few or too many cells")
+    if unreadable.lengths and source.format == "csv":
+        said.append(f"{unreadable.lengths:,} record(s) with too few or too many cells")
         mends.append("sep, quote, escape or multiLine")
-    elif found.lengths and is_on(given.options, "multiLine"):
+    elif unreadable.lengths and is_on(source.options, "multiLine"):
         said.append(
-            f"something that cannot be read as the schema, among the {found.lengths:,} record(s) of its file(s)"
+            f"something that cannot be read as the schema, among the {unreadable.lengths:,} record(s) of its file(s)"
         )
-    elif found.lengths:
-        said.append(f"{found.lengths:,} record(s) that cannot be read as an object")
+    elif unreadable.lengths:
+        said.append(f"{unreadable.lengths:,} record(s) that cannot be read as an object")
         mends.append("multiLine")
     where = ""
-    if found.example is not None:
-        line = _line(spark, given, found.example)
-        where = f" (for one, {f'line {line:,} of ' if line else ''}{found.example.file})"
+    if unreadable.example is not None:
+        line = _line(spark, source, unreadable.example)
+        where = f" (for one, {f'line {line:,} of ' if line else ''}{unreadable.example.file})"
     how = f", give input.options what it needs ({'; '.join(dict.fromkeys(mends))})" if mends else ""
     return (
-        f"input.path {given.path!r} has {'; '.join(said)}{where}. Mend the file{how}, or read the column as STRING in input.schema; or "
+        f"input.path {source.path!r} has {'; '.join(said)}{where}. Mend the file{how}, or read the column as STRING in input.schema; or "
         "allow it: input.unreadable: missing reads such cells as missing values, drop leaves their records out, and the manifest says how "
         "many"
     )
@@ -115,9 +115,9 @@ def _format_option(kind: str) -> str:
     return "dateFormat" if kind == "date" else "nullValue for what stands for a missing value"
 
 
-def _line(spark: SparkSession, given: Input, example: Example) -> int | None:
+def _line(spark: SparkSession, source: Input, example: Example) -> int | None:
     """The example's line in its file, from 1; None where it cannot be told (records of many lines, other encodings)."""
-    if is_on(given.options, "multiLine") or option(given.options, "lineSep"):
+    if is_on(source.options, "multiLine") or option(source.options, "lineSep"):
         return None
     path = re.sub(r"([\[\]{}*?\\])", r"\\\1", unquote(example.file))
     with suppress(Exception):  # it is a help, not a need

@@ -67,7 +67,7 @@ def table(tmp_path):
 
 
 def refusal(spark, given, columns=PUBLISHED):
-    with pytest.raises(SpecError) as refused, reading.told(spark, given, columns), explained("reading"):
+    with pytest.raises(SpecError) as refused, reading.misread_explained(spark, given, columns), explained("reading"):
         reading.read(spark, given, columns).select(*columns).collect()
     assert refused.value.__cause__ is None  # a cause of Spark's may repeat the record
     assert "Secret" not in str(refused.value)
