@@ -52,7 +52,7 @@ def explain(table: Microdata, wanted: Heterogeneous, say: Say) -> Explanation:
         grids=(
             Grid(
                 ("buckets by", "matches", "bucket size", "dummies", "left out", "beta kept", "bound of equation 7"),
-                tuple((name, *_told(found, counts, likeness)) for name, found in choices.items()),
+                tuple((name, *_buckets_row(buckets, counts, likeness)) for name, buckets in choices.items()),
             ),
             Grid(("value", "records", "share of the table", "most among matches", "allowed"), values, more),
         ),
@@ -68,7 +68,7 @@ def explain(table: Microdata, wanted: Heterogeneous, say: Say) -> Explanation:
             "dummies": sum(pool.made_up for pool in whole) if counted else 0,
             "left_out": sum(pool.left_out for pool in whole) if counted else 0,
             "partitions": partitions,
-            "choices": {name: found.mu for name, found in choices.items()},
+            "choices": {name: buckets.mu for name, buckets in choices.items()},
         },
         choice=whole,
     )
@@ -84,22 +84,23 @@ def _pools(whole: list[MatchBuckets]) -> dict[str, MatchBuckets]:
 def _choices(counts: SensitiveCounts, likeness: BetaLikeness, dummies: bool) -> dict[str, MatchBuckets]:
     """What else would keep beta: the better packing, the published one, and l-diversity by Theorem 4."""
     packed = largest_buckets(counts.counts, likeness, dummies=dummies)
-    found = {
+    choices = {
         "packed": None if packed is None else fewest_dummies(packed, counts.counts, likeness),
         "greedy (Algorithm 3)": largest_buckets(counts.counts, likeness, dummies=dummies, packings="greedy"),
     }
-    found[f"l = {likeness.equivalent_l} (Theorem 4)"] = by_l_diversity(counts.counts, likeness, dummies)
-    return {name: each for name, each in found.items() if each is not None}
+    choices[f"l = {likeness.equivalent_l} (Theorem 4)"] = by_l_diversity(counts.counts, likeness, dummies)
+    return {name: each for name, each in choices.items() if each is not None}
 
 
-def _told(found: MatchBuckets, counts: SensitiveCounts, likeness: BetaLikeness | None) -> tuple[str, ...]:
+def _buckets_row(buckets: MatchBuckets, counts: SensitiveCounts, likeness: BetaLikeness | None) -> tuple[str, ...]:
+    """A line of the table of choices: matches, bucket size, dummies, left out, beta kept, bound of equation 7."""
     kept = bound = ""
     if likeness is not None:
-        carried = np.minimum(found.held_by, 1) if found.distinct else found.held_by
-        kept = f"{float(likeness.attained(carried, found.mu)):.4g}"
+        carried = np.minimum(buckets.held_by, 1) if buckets.distinct else buckets.held_by
+        kept = f"{float(likeness.attained(carried, buckets.mu)):.4g}"
         bound = (
             ""
-            if found.distinct or found.algorithm == ALGORITHM
-            else f"{float(published_bound(counts.counts, found)):.4g}"
+            if buckets.distinct or buckets.algorithm == ALGORITHM
+            else f"{float(published_bound(counts.counts, buckets)):.4g}"
         )
-    return f"{found.mu:,}", f"{found.size:,}", f"{found.made_up:,}", f"{found.left_out:,}", kept, bound
+    return f"{buckets.mu:,}", f"{buckets.size:,}", f"{buckets.made_up:,}", f"{buckets.left_out:,}", kept, bound

@@ -166,8 +166,8 @@ def _operator(i: int, part: SubTable, texts: list[tuple[str | None, ...]]) -> tu
 
 def explained_subtables(words: str, choice: PerturbChoice, most: int = 20) -> Explanation:
     """A choice of sub-tables in words and tables; the `most` largest are shown."""
-    found, counts = choice.partitioning, choice.counts
-    largest = sorted(enumerate(found.subtables), key=lambda it: (-it[1].size, it[0]))[:most]
+    partitioning, counts = choice.partitioning, choice.counts
+    largest = sorted(enumerate(partitioning.subtables), key=lambda it: (-it[1].size, it[0]))[:most]
     rows = tuple(
         (
             str(i),
@@ -179,7 +179,7 @@ def explained_subtables(words: str, choice: PerturbChoice, most: int = 20) -> Ex
         )
         for i, t in largest
     )
-    hidden = len(found.subtables) - len(rows)
+    hidden = len(partitioning.subtables) - len(rows)
     return Explanation(
         words=words,
         summary=_summary(choice),
@@ -194,7 +194,7 @@ def explained_subtables(words: str, choice: PerturbChoice, most: int = 20) -> Ex
                         f"{p.bound:.4f}",
                         f"{p.count_error:,.1f}",
                     )
-                    for name, p in (("chosen", found), ("uniform perturbation", choice.uniform))
+                    for name, p in (("chosen", partitioning), ("uniform perturbation", choice.uniform))
                 ),
             ),
             Grid(
@@ -216,59 +216,59 @@ def explained_subtables(words: str, choice: PerturbChoice, most: int = 20) -> Ex
                     "gamma": text(t.gamma),
                     "retention": float(t.retention),
                 }
-                for t in found.subtables
+                for t in partitioning.subtables
             ],
-            "seconds": found.seconds,
+            "seconds": partitioning.seconds,
         },
         choice=choice,
     )
 
 
 def _summary(choice: PerturbChoice) -> str:
-    found, uniform = choice.partitioning, choice.uniform
-    kept, before = found.subtables.mean_retention, uniform.subtables.mean_retention
-    number = len(found.subtables)
-    if found.merging == "whole":
-        return f"Uniform perturbation retains {kept:.2%} of the values; error bound {found.bound:.4f}"
+    partitioning, uniform = choice.partitioning, choice.uniform
+    kept, before = partitioning.subtables.mean_retention, uniform.subtables.mean_retention
+    number = len(partitioning.subtables)
+    if partitioning.merging == "whole":
+        return f"Uniform perturbation retains {kept:.2%} of the values; error bound {partitioning.bound:.4f}"
     return (
         f"{number:,} sub-table{'s' if number != 1 else ''} retain {kept:.2%} of the values on average (uniform perturbation {before:.2%}); "
-        f"error bound {found.bound:.4f} (merging neighbours {found.neighbours:.4f}, uniform {uniform.bound:.4f})"
+        f"error bound {partitioning.bound:.4f} (merging neighbours {partitioning.neighbours:.4f}, uniform {uniform.bound:.4f})"
     )
 
 
 def _details(choice: PerturbChoice) -> dict[str, Any]:
-    found = choice.partitioning
+    partitioning = choice.partitioning
     return {
-        "initial_groups": found.groups,
-        "balance": found.balance,
-        "merging": found.merging,
-        "error_bound": found.bound,
-        "error_bound_of_neighbours": found.neighbours,
-        "error_bound_of_uniform": found.whole,
-        "mean_retention": found.subtables.mean_retention,
+        "initial_groups": partitioning.groups,
+        "balance": partitioning.balance,
+        "merging": partitioning.merging,
+        "error_bound": partitioning.bound,
+        "error_bound_of_neighbours": partitioning.neighbours,
+        "error_bound_of_uniform": partitioning.whole,
+        "mean_retention": partitioning.subtables.mean_retention,
         "uniform_retention": choice.uniform.subtables.mean_retention,
-        "count_error": found.count_error,
+        "count_error": partitioning.count_error,
         "count_error_of_uniform": choice.uniform.count_error,
     }
 
 
 def _solver_part(choice: PerturbChoice) -> SolverPart:
-    found = choice.partitioning
-    sizes = [t.size for t in found.subtables]
+    partitioning = choice.partitioning
+    sizes = [t.size for t in partitioning.subtables]
     return SolverPart(
-        name="perturbation partitioning" if found.merging != "whole" else "uniform perturbation",
-        status=found.merging,
+        name="perturbation partitioning" if partitioning.merging != "whole" else "uniform perturbation",
+        status=partitioning.merging,
         setting=[SizePart(size=size, number=sizes.count(size)) for size in sorted(set(sizes))],
         unit="sub-tables",
-        loss=round(found.bound, 6),
-        seconds=round(found.seconds, 3),
+        loss=round(partitioning.bound, 6),
+        seconds=round(partitioning.seconds, 3),
         details=_details(choice),
     )
 
 
 def _guarantee(table: Microdata, column: str, wanted: Perturb, choice: PerturbChoice) -> GuaranteePart:
-    counts, found = choice.counts, types(table.frame)
-    sensitive = {name: found[name] for name in table.sensitive_columns}
+    counts, kinds = choice.counts, types(table.frame)
+    sensitive = {name: kinds[name] for name in table.sensitive_columns}
     # without a rho1 every value is protected: the largest share is the rho1 that says so
     rho1 = wanted.rho1 if wanted.rho1 is not None else Fraction(int(counts.counts.max()), counts.n)
     return GuaranteePart(
