@@ -90,10 +90,10 @@ def column_types(attribute: QuasiIdentifierPart) -> dict[str, str]:
 
 def layout(attributes: Sequence[QuasiIdentifierPart], sensitive: Mapping[str, str], classes: bool) -> dict[str, str]:
     """{column of `microdata/`: Spark type}, in order."""
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for attribute in attributes:
-        found |= column_types(attribute)
-    return found | dict(sensitive) | ({EC_ID: "bigint"} if classes else {})
+        columns |= column_types(attribute)
+    return columns | dict(sensitive) | ({EC_ID: "bigint"} if classes else {})
 
 
 def check_names(quasi_identifiers: QuasiIdentifiers, sensitive: Mapping[str, str], classes: bool) -> None:
@@ -112,15 +112,15 @@ def check_names(quasi_identifiers: QuasiIdentifiers, sensitive: Mapping[str, str
 
 def roles(quasi_identifiers: QuasiIdentifiers, sensitive: Sequence[str], classes: bool) -> dict[str, str]:
     """{column of `microdata/`: its role in the manifest}."""
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for part in parts(quasi_identifiers):
         if part.kind == "numeric":
-            found |= {low_name(part.name): "quasi_identifier_min", high_name(part.name): "quasi_identifier_max"}
+            columns |= {low_name(part.name): "quasi_identifier_min", high_name(part.name): "quasi_identifier_max"}
         else:
-            found[part.name] = "quasi_identifier_set"
+            columns[part.name] = "quasi_identifier_set"
             if part.hierarchy:
-                found[label_name(part.name)] = "quasi_identifier_label"
-    return found | dict.fromkeys(sensitive, "sensitive") | ({EC_ID: EC_ID} if classes else {})
+                columns[label_name(part.name)] = "quasi_identifier_label"
+    return columns | dict.fromkeys(sensitive, "sensitive") | ({EC_ID: EC_ID} if classes else {})
 
 
 def parts(quasi_identifiers: QuasiIdentifiers) -> tuple[QuasiIdentifierPart, ...]:
@@ -140,18 +140,18 @@ def boxes(frame: DataFrame, manifest: Manifest, labels: bool = False) -> dict[st
     Per quasi-identifier qI_lo and qI_hi (codes), or qI_set (array of text) and with `labels` qI_label; s0, s1, ... the sensitive values
     as text; ec_id where the release has classes.
     """
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for i, part in enumerate(manifest.quasi_identifiers):
         if part.kind == "numeric":
-            found |= {f"q{i}_lo": column_codes(part)["low"], f"q{i}_hi": column_codes(part)["high"]}
+            columns |= {f"q{i}_lo": column_codes(part)["low"], f"q{i}_hi": column_codes(part)["high"]}
         else:
-            found[f"q{i}_set"] = f"transform({quoted(part.name)}, e -> {value_text('e', part.type)})"
+            columns[f"q{i}_set"] = f"transform({quoted(part.name)}, e -> {value_text('e', part.type)})"
             if labels and part.hierarchy:
-                found[f"q{i}_label"] = quoted(label_name(part.name))
+                columns[f"q{i}_label"] = quoted(label_name(part.name))
     kinds = dict(frame.dtypes)
     for i, name in enumerate(sensitive_columns(manifest)):
-        found[f"s{i}"] = value_text(name, kinds[name])
-    return found | ({EC_ID: quoted(EC_ID)} if has_classes(manifest) else {})
+        columns[f"s{i}"] = value_text(name, kinds[name])
+    return columns | ({EC_ID: quoted(EC_ID)} if has_classes(manifest) else {})
 
 
 def column_codes(part: QuasiIdentifierPart) -> dict[str, str]:

@@ -48,7 +48,7 @@ def count(tables: Mapping[str, DataFrame], manifest: Manifest, predicate: str) -
         "sure": " AND ".join(f"({every})" for _, every, _ in visible) or "TRUE",
         "possible": " AND ".join(f"({some})" for _, _, some in visible) or "TRUE",
     }
-    found = one_row(
+    sums = one_row(
         aggregate(
             select(rows, shares),
             [],
@@ -62,21 +62,21 @@ def count(tables: Mapping[str, DataFrame], manifest: Manifest, predicate: str) -
     )
     per_row = records_per_row(manifest)
     return CountEstimate(
-        estimate=float(found["mean"] or 0) * per_row,
-        standard_error=math.sqrt(max(0.0, float(found["variance"] or 0))) * per_row,
-        low=max(0, int(found["sure"]) - manifest.rows.dummy),
-        high=min(int(found["possible"]) + manifest.rows.suppressed, manifest.rows.published + manifest.rows.suppressed),
+        estimate=float(sums["mean"] or 0) * per_row,
+        standard_error=math.sqrt(max(0.0, float(sums["variance"] or 0))) * per_row,
+        low=max(0, int(sums["sure"]) - manifest.rows.dummy),
+        high=min(int(sums["possible"]) + manifest.rows.suppressed, manifest.rows.published + manifest.rows.suppressed),
     )
 
 
 def _shares(part: QuasiIdentifierPart, condition: ColumnCondition, zone: str) -> Shares:
     if part.kind == "numeric":
         held = [number_set(node, part.type, zone) for node in condition.nodes]
-        found = held[0]
+        numbers = held[0]
         for further in held[1:]:
-            found = found.intersection(further)
+            numbers = numbers.intersection(further)
         ends = column_codes(part)
-        return shares_sql(found, ends["low"], ends["high"], whole=part.type not in ("float", "double"))
+        return shares_sql(numbers, ends["low"], ends["high"], whole=part.type not in ("float", "double"))
     name = quoted(part.name)
     meeting = f"size(filter({name}, {_ELEMENT} -> {condition.over(_ELEMENT, part.type)}))"
     return (f"CAST({meeting} AS DOUBLE) / size({name})", f"{meeting} = size({name})", f"{meeting} > 0")

@@ -44,25 +44,25 @@ def count(tables: Mapping[str, DataFrame], manifest: Manifest, predicate: str) -
     sensitive = sensitive_columns(manifest)
     columns = {name: kind for name, kind in microdata.dtypes if name != SUBTABLE}
     parsed = parse(predicate, columns, sensitive)
-    seen = aggregate(microdata, [SUBTABLE], counting.record_columns(parsed))
+    records = aggregate(microdata, [SUBTABLE], counting.record_columns(parsed))
     known = aggregate(
         _domains(operators, sensitive),
         [SUBTABLE],
         {"operator": f"first({quoted(_OPERATOR)})"} | counting.domain_columns(parsed, quoted(_TRUE_COUNT)),
     )
-    found = rows(known.join(seen, SUBTABLE), MAX_SUBTABLES)
-    sizes, domain_sizes = ([int(r["operator"][name]) for r in found] for name in (SIZE, DOMAIN_SIZE))
-    gammas = [exact(r["operator"][GAMMA_EXACT], GAMMA_EXACT) for r in found]
+    by_subtable = rows(known.join(records, SUBTABLE), MAX_SUBTABLES)
+    sizes, domain_sizes = ([int(r["operator"][name]) for r in by_subtable] for name in (SIZE, DOMAIN_SIZE))
+    gammas = [exact(r["operator"][GAMMA_EXACT], GAMMA_EXACT) for r in by_subtable]
     if any(gamma <= 1 for gamma in gammas):
         raise SpecError(
             "operators: a sub-table has gamma of 1 or less, from which nothing can be reconstructed; was it edited?"
         )
-    seen_of = {
-        name: [int(r[name] or 0) for r in found]
+    sums_of = {
+        name: [int(r[name] or 0) for r in by_subtable]
         for name in ("matching", "accepted", "observed", "observed_in_all", "true_in_all")
     }
     return reconstruct(
-        Operators(np.array(domain_sizes, dtype=np.int64), np.array([float(g) for g in gammas])), sizes=sizes, **seen_of
+        Operators(np.array(domain_sizes, dtype=np.int64), np.array([float(g) for g in gammas])), sizes=sizes, **sums_of
     )
 
 
@@ -135,16 +135,16 @@ def _groups(by: Sequence[str], columns: Mapping[str, str], sensitive: Sequence[s
     if isinstance(by, str):
         raise SpecError(f"by: write a list of columns, e.g. [{by!r}]")
     names = {name.lower(): name for name in columns}
-    found = []
+    groups = []
     for name in by:
         spelled = names.get(name.lower())
         if spelled is None:
             raise SpecError(f"by: there is no column {name!r} in this release; its columns are {', '.join(columns)}")
         if spelled in sensitive:
             raise SpecError(f"by: {name!r} is sensitive; its distribution is given in every group, so leave it out")
-        if spelled in found:
+        if spelled in groups:
             raise SpecError(f"by: {name!r} is named twice")
         if spelled.lower() in counting.distribution_columns():
             raise SpecError(f"by: {name!r} is also the name of a column of the result; group in a view that renames it")
-        found.append(spelled)
-    return found
+        groups.append(spelled)
+    return groups

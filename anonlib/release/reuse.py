@@ -21,8 +21,8 @@ def refuse(manifest: Manifest, beside: Mapping[str, str]) -> None:
     """
     mine = {name: (part.rows, part.checksum) for name, part in manifest.tables.items()}
     for path, text in sorted(beside.items()):
-        found = _tables_of(text, manifest.splits.key_tag)
-        if found is not None and found != mine:
+        theirs = _tables_of(text, manifest.splits.key_tag)
+        if theirs is not None and theirs != mine:
             raise SpecError(
                 f"random.key: the release at {path} was made with the same key and the same parameters from another table, or from this "
                 "one in another order or cut into other partitions; who sees both learns more of a person than either allows. Leave "
@@ -34,9 +34,9 @@ def refuse(manifest: Manifest, beside: Mapping[str, str]) -> None:
 def _tables_of(text: str, key_tag: str) -> dict[str, tuple[int, str]] | None:
     """Rows and checksums of a release's tables, when its manifest has this tag; None for another's, or for what is no manifest."""
     try:
-        found = json.loads(text)
-        if not key_tag or found["splits"].get("key_tag") != key_tag:
+        manifest = json.loads(text)
+        if not key_tag or manifest["splits"].get("key_tag") != key_tag:
             return None
-        return {name: (part["rows"], part["checksum"]) for name, part in found["tables"].items()}
+        return {name: (part["rows"], part["checksum"]) for name, part in manifest["tables"].items()}
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -195,12 +195,12 @@ def listing(path: str) -> list[Entry]:
         if _is_local(path):
             return sorted(_below(_local(path)), key=lambda entry: entry.path)
         system, inside = _remote(path)
-        found = system.get_file_info(fs.FileSelector(inside, recursive=True))
+        infos = system.get_file_info(fs.FileSelector(inside, recursive=True))
     except OSError as error:
         raise SpecError(f"{path!r}: its files cannot be listed ({error}); check the path and its permissions") from None
     start = len(inside.rstrip("/")) + 1
     kinds = {fs.FileType.File: "file", fs.FileType.Directory: "folder"}
-    entries = [Entry(i.path[start:].rstrip("/"), i.size or 0, kinds.get(i.type, "link")) for i in found]
+    entries = [Entry(i.path[start:].rstrip("/"), i.size or 0, kinds.get(i.type, "link")) for i in infos]
     return sorted(entries, key=lambda entry: entry.path)
 
 
@@ -254,8 +254,8 @@ def manifests_beside(where: Place) -> dict[str, str]:
         else:
             system, inside = _remote(path)
         parent = inside.rpartition("/")[0] or "/"
-        found = system.get_file_info(fs.FileSelector(parent, allow_not_found=True))
-        folders = [i.path for i in found if i.type == fs.FileType.Directory and not i.base_name.startswith(".")]
+        infos = system.get_file_info(fs.FileSelector(parent, allow_not_found=True))
+        folders = [i.path for i in infos if i.type == fs.FileType.Directory and not i.base_name.startswith(".")]
         with ThreadPoolExecutor(16) as pool:
             texts = list(pool.map(lambda folder: _manifest_in(system, folder), folders))
         return {folder: text for folder, text in zip(folders, texts, strict=True) if text}
@@ -318,8 +318,8 @@ def _renames(system: Any) -> bool:
 
 
 def _names(system: Any, inside: str) -> list[str]:
-    found = system.get_file_info(fs.FileSelector(inside, allow_not_found=True))
-    return [info.base_name for info in found]
+    infos = system.get_file_info(fs.FileSelector(inside, allow_not_found=True))
+    return [info.base_name for info in infos]
 
 
 def _write(system: Any, inside: str, data: bytes) -> None:
