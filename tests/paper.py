@@ -14,8 +14,8 @@ from typing import Any
 
 from anonlib import words
 from anonlib.audit.bucketized.facts import BucketizedFacts, Entry, QitFacts, StFacts
-from anonlib.audit.generalized.facts import AttributeFacts, BoxFacts, ClassFacts, GeneralizedFacts, GraphFound, Worst
-from anonlib.audit.generalized.promises import Found
+from anonlib.audit.generalized.facts import AttributeFacts, BoxFacts, ClassFacts, GeneralizedFacts, GraphFindings, Worst
+from anonlib.audit.generalized.promises import WorstCases
 from anonlib.audit.perturbed.facts import Entry as Value
 from anonlib.audit.perturbed.facts import MicrodataFacts, OperatorFacts, PerturbedFacts
 from anonlib.audit.verdict import Measured
@@ -391,8 +391,11 @@ def matched(
         columns={"microdata": (("age_min", "int"), ("age_max", "int"), ("illness", "string"))},
         boxes=BoxFacts(Measured(n, CHECKSUM), {}, (AttributeFacts(0, 0, 0, 1.5, 2.5, None),), 0),
         distributions=(dict(counts),),
-        graph=GraphFound(
-            (), Found({i: (shares[v], "partition 0") for i, v in enumerate(values) if shares[v]}, (few, "some record"))
+        graph=GraphFindings(
+            (),
+            WorstCases(
+                {i: (shares[v], "partition 0") for i, v in enumerate(values) if shares[v]}, (few, "some record")
+            ),
         ),
     )
     return facts, found

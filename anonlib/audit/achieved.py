@@ -14,24 +14,22 @@ NAME = "achieved is within asked"
 
 @dataclass(frozen=True)
 class Bound:
-    """A number that was found and the number it may not exceed (or, with `least`, not fall below)."""
+    """A number that the audit found (achieved) and the one asked for, which it may not exceed (or, with `least`, not fall below)."""
 
     name: str
-    found: Fraction
+    achieved: Fraction
     asked: Fraction
     least: bool = False
 
     @property
     def kept(self) -> bool:
         """Compared by multiplying across."""
-        left = self.found.numerator * self.asked.denominator
-        right = self.asked.numerator * self.found.denominator
+        left = self.achieved.numerator * self.asked.denominator
+        right = self.asked.numerator * self.achieved.denominator
         return left >= right if self.least else left <= right
 
     def __str__(self) -> str:
-        return (
-            f"{self.name}: found {text(self.found)}, asked {'at least' if self.least else 'at most'} {text(self.asked)}"
-        )
+        return f"{self.name}: found {text(self.achieved)}, asked {'at least' if self.least else 'at most'} {text(self.asked)}"
 
 
 def within_asked(bounds: Sequence[Bound], missing: Sequence[str] = ()) -> Check:

@@ -134,13 +134,13 @@ def beliefs(counts: Sequence[int], gamma: Fraction) -> list[tuple[int, int]]:
         return counts[y] * diagonal + (n - counts[y]) * other
 
     by_evidence = sorted(range(len(counts)), key=evidence)
-    found = []
+    largest = []
     for x, count in enumerate(counts):
         seen_itself = (count * diagonal, evidence(x))
         elsewhere = next((y for y in by_evidence[:2] if y != x), None)
         seen_other = (0, 1) if elsewhere is None else (count * other, evidence(elsewhere))
-        found.append(largest_share((seen_itself, seen_other)))
-    return found
+        largest.append(largest_share((seen_itself, seen_other)))
+    return largest
 
 
 def belief_in_groups(counts: Sequence[int], group: Sequence[int], gamma: Fraction) -> Fraction:
@@ -220,9 +220,11 @@ def set_loss(distinct: Int64Array, covered: Int64Array, domain: int) -> Float64A
     return np.where(distinct > 1, covered / max(1, domain), 0.0)
 
 
-def told_by_listing(values: Sequence[tuple[int, int]], fakes: int) -> tuple[Fraction, Fraction, Fraction]:
+def real_shares_of_listings(values: Sequence[tuple[int, int]], fakes: int) -> tuple[Fraction, Fraction, Fraction]:
     """What counts tell of values listed beside `fakes` fakes a bucket: (least, largest share of a value's listings that are real, and how
-    likely at most one of `fakes` + 1 values is the real one). values : (records, listings) of each, 0 < records <= listings.
+    likely at most one of `fakes` + 1 values is the real one).
+
+    values : (records, listings) of each, 0 < records <= listings
 
     Of a value that is real r times and fake f times the odds are r : f; the likeliest of the rest has the highest odds beside the lowest.
     """

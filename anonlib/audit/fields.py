@@ -180,11 +180,11 @@ def _flat(parameters: Mapping[str, Any]) -> Iterator[str]:
             yield f"method.parameters: {_short(key)} is {_short(str(value))}"
 
 
-def _among(given: Any, known: Any) -> bool:
+def _among(stated: Any, known: Any) -> bool:
     """Whether a parameter is as it is known; one that a later version has besides may be missing."""
-    if isinstance(given, Mapping) and isinstance(known, Mapping):
-        return all(key in known and _among(value, known[key]) for key, value in given.items())
-    return str(given) == str(known)
+    if isinstance(stated, Mapping) and isinstance(known, Mapping):
+        return all(key in known and _among(value, known[key]) for key, value in stated.items())
+    return str(stated) == str(known)
 
 
 def _details(manifest: Manifest) -> Iterator[str]:
@@ -222,18 +222,18 @@ def _of_guarantee(part: GuaranteePart) -> Iterator[str]:
 
 
 def _of_unreadable(manifest: Manifest) -> Iterator[str]:
-    found = manifest.unreadable
-    if found is None:
+    unreadable = manifest.unreadable
+    if unreadable is None:
         return
     published = {c.name.lower() for part in manifest.tables.values() for c in part.columns}
     published |= {part.name.lower() for part in manifest.quasi_identifiers}
     published |= {part.sensitive.lower() for part in (manifest.guarantee, *manifest.guarantee.also)}
-    for kind, by_column in (("cells", found.cells), ("undecodable", found.undecodable)):
+    for kind, by_column in (("cells", unreadable.cells), ("undecodable", unreadable.undecodable)):
         yield from (
             f"unreadable.{kind}: no column {_short(name)}" for name in by_column if name.lower() not in published
         )
-    numbers = (found.lengths, *found.cells.values(), *found.undecodable.values())
-    if not all(0 <= number <= found.records for number in numbers):
+    numbers = (unreadable.lengths, *unreadable.cells.values(), *unreadable.undecodable.values())
+    if not all(0 <= number <= unreadable.records for number in numbers):
         yield "unreadable: a count is below 0 or above that of the records"
 
 

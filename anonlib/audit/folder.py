@@ -105,12 +105,14 @@ def _footer(path: str, name: str) -> Footer:
 
 
 def _of_parquet(file: Any) -> Footer:
-    found = pq.ParquetFile(file)
-    schema = found.metadata.schema.to_arrow_schema().remove_metadata()
+    parquet_file = pq.ParquetFile(file)
+    schema = parquet_file.metadata.schema.to_arrow_schema().remove_metadata()
     pairs = {
-        _utf8(key): _utf8(value) for key, value in (found.metadata.metadata or {}).items() if key != b"ARROW:schema"
+        _utf8(key): _utf8(value)
+        for key, value in (parquet_file.metadata.metadata or {}).items()
+        if key != b"ARROW:schema"
     }
-    if b"ARROW:schema" in (found.metadata.metadata or {}):
+    if b"ARROW:schema" in (parquet_file.metadata.metadata or {}):
         pairs["ARROW:schema"] = ""
     size = file.size()
     file.seek(size - 8)
@@ -119,7 +121,12 @@ def _of_parquet(file: Any) -> Footer:
     raw = file.read(length)
     doubled = tuple(key for key in pairs if _times(raw, key) > 1)
     return Footer(
-        tuple(schema.names), _told(schema), found.metadata.num_rows, pairs, doubled, found.metadata.created_by or ""
+        tuple(schema.names),
+        _schema_text(schema),
+        parquet_file.metadata.num_rows,
+        pairs,
+        doubled,
+        parquet_file.metadata.created_by or "",
     )
 
 
@@ -133,15 +140,21 @@ def _times(raw: bytes, key: str) -> int:
 
 
 def _of_orc(file: Any) -> Footer:
-    found = orc.ORCFile(file)
-    pairs = {_utf8(key): _utf8(value) for key, value in (found.schema.metadata or {}).items()}
-    schema = found.schema.remove_metadata()
+    orc_file = orc.ORCFile(file)
+    pairs = {_utf8(key): _utf8(value) for key, value in (orc_file.schema.metadata or {}).items()}
+    schema = orc_file.schema.remove_metadata()
     return Footer(
-        tuple(schema.names), _told(schema), found.nrows, pairs, (), f"{found.writer} {found.software_version}"
+        tuple(schema.names),
+        _schema_text(schema),
+        orc_file.nrows,
+        pairs,
+        (),
+        f"{orc_file.writer} {orc_file.software_version}",
     )
 
 
-def _told(schema: pa.Schema) -> str:
+def _schema_text(schema: pa.Schema) -> str:
+    """Names and Arrow types of a file's columns, in order, as text."""
     return "; ".join(f"{field.name}: {field.type}" for field in schema)
 
 
@@ -162,12 +175,12 @@ def _sums_right(path: str, name: str, of: str) -> bool:
     block = int.from_bytes(stated[4:8], "big")
     if stated[:4] != b"crc\0" or not 1 <= block <= _BLOCK:
         return False
-    found = bytearray(stated[:8])
+    computed = bytearray(stated[:8])
     with storage.opened(path, of) as file:
         while data := memoryview(file.read(_BLOCK // block * block)):
             for start in range(0, len(data), block):
-                found += zlib.crc32(data[start : start + block]).to_bytes(4, "big")
-    return bytes(found) == stated
+                computed += zlib.crc32(data[start : start + block]).to_bytes(4, "big")
+    return bytes(computed) == stated
 
 
 def column_list(text: str) -> dict[str, str] | None:
@@ -195,14 +208,14 @@ _OF_TYPE = {
 def _fields(struct: Any) -> list[tuple[str, str]]:
     if struct["type"] != "struct" or set(struct) != _OF_TYPE["struct"]:
         raise ValueError(struct)
-    found = []
+    named_types = []
     for field in struct["fields"]:
         if set(field) != {"name", "type", "nullable", "metadata"} or field["nullable"] not in (True, False):
             raise ValueError(field)
-        found.append((field["name"], _simple(field["type"], _collations(field["metadata"]))))
-    if len({name for name, _ in found}) < len(found):
+        named_types.append((field["name"], _simple(field["type"], _collations(field["metadata"]))))
+    if len({name for name, _ in named_types}) < len(named_types):
         raise ValueError(struct)
-    return found
+    return named_types
 
 
 def _collations(metadata: Any) -> str:

@@ -106,9 +106,9 @@ def _in_table(entry: Entry, name: str, folder: Folder, format: str, names: set[s
         return f"{entry.path} is not empty" if entry.size else None
     if entry.path in folder.notes:
         return None if _honest_note(name, folder.notes[entry.path]) else f"{entry.path} holds more than names of files"
-    if found := DATA_FILE.fullmatch(name):
+    if data_file := DATA_FILE.fullmatch(name):
         wanted = "orc" if format == "orc" else "parquet"
-        return None if found[1] == wanted else f"{entry.path} is no {format} file"
+        return None if data_file[1] == wanted else f"{entry.path} is no {format} file"
     return f"{entry.path} is no data file of Spark's by its name, and a reader would not see it or not know it"
 
 
@@ -117,9 +117,9 @@ def _honest_note(name: str, text: str) -> bool:
     if name.startswith("_started"):
         return text == ""
     try:
-        found = json.loads(text)
-        return set(found) <= {"added", "removed"} and all(
-            DATA_FILE.fullmatch(n) for part in found.values() for n in part
+        changes = json.loads(text)
+        return set(changes) <= {"added", "removed"} and all(
+            DATA_FILE.fullmatch(n) for part in changes.values() for n in part
         )
     except (ValueError, TypeError, AttributeError):
         return False
@@ -127,23 +127,23 @@ def _honest_note(name: str, text: str) -> bool:
 
 def _as_listed(folder: Folder, manifest: Manifest) -> Check:
     """The data files are those of the manifest: dealt to files anew, the same rows could tell their values by the file they stand in."""
-    found = named(folder, manifest)
+    present = named(folder, manifest)
     faults = [
         f"{table}: {what} {name}"
         for table in manifest.tables
-        for what, name in _differences(manifest.files.get(table, []), found[table])
+        for what, name in _differences(manifest.files.get(table, []), present[table])
     ]
     return Check(
         name="data files as listed",
         passed=not faults,
         asked=f"{sum(map(len, manifest.files.values())):,} files with their sizes",
-        achieved=f"{sum(map(len, found.values())):,} files, {len(faults):,} differences",
+        achieved=f"{sum(map(len, present.values())):,} files, {len(faults):,} differences",
         evidence="; ".join(faults[:3]) or None,
     )
 
 
-def _differences(listed: list[FilePart], found: list[FilePart]) -> list[tuple[str, str]]:
-    stated, there = ({part.name: part.size for part in parts} for parts in (listed, found))
+def _differences(listed: list[FilePart], present: list[FilePart]) -> list[tuple[str, str]]:
+    stated, there = ({part.name: part.size for part in parts} for parts in (listed, present))
     differ = [("not listed:", name) for name in sorted(there.keys() - stated.keys())]
     differ += [("gone:", name) for name in sorted(stated.keys() - there.keys())]
     return differ + [("of another size:", n) for n in sorted(stated.keys() & there.keys()) if stated[n] != there[n]]

@@ -11,25 +11,27 @@ Described = Mapping[str, Sequence[tuple[str, str]]]
 """{table: (column, Spark type) in order}: all that is known of tables before they are scanned."""
 
 
-def contents(table: str, part: TablePart, found: Measured, staged: bool) -> Check:
+def contents(table: str, part: TablePart, measured: Measured, staged: bool) -> Check:
     """Rows and checksum of a table are those that the manifest recorded; a staged table's are still to be recorded."""
     if staged and not part.checksum:
-        return Check(f"contents of {table}", True, "still to be recorded", f"{found.rows:,} rows, {found.checksum}")
+        return Check(
+            f"contents of {table}", True, "still to be recorded", f"{measured.rows:,} rows, {measured.checksum}"
+        )
     return Check(
         name=f"contents of {table}",
-        passed=(part.rows, part.checksum) == (found.rows, found.checksum),
+        passed=(part.rows, part.checksum) == (measured.rows, measured.checksum),
         asked=f"{part.rows:,} rows, {part.checksum or 'a checksum, which the manifest lacks'}",
-        achieved=f"{found.rows:,} rows, {found.checksum}",
+        achieved=f"{measured.rows:,} rows, {measured.checksum}",
     )
 
 
 def column_faults(tables: Described, manifest: Manifest, name: str) -> list[str]:
     """How the columns of the table `name` differ from those that the manifest lists, in sentences."""
     wanted = [(c.name, c.type) for c in manifest.tables[name].columns]
-    found = list(tables[name])
-    faults = [f"{name} has {n!r} ({t}), not in the manifest" for n, t in found if (n, t) not in wanted]
-    faults += [f"{name} lacks {n!r} ({t})" for n, t in wanted if (n, t) not in found]
-    if len({n.lower() for n, _ in found}) < len(found):
+    present = list(tables[name])
+    faults = [f"{name} has {n!r} ({t}), not in the manifest" for n, t in present if (n, t) not in wanted]
+    faults += [f"{name} lacks {n!r} ({t})" for n, t in wanted if (n, t) not in present]
+    if len({n.lower() for n, _ in present}) < len(present):
         faults.append(f"{name} has two columns of one name")
     return faults
 

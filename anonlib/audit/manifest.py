@@ -55,10 +55,10 @@ def values_add_up(manifest: Manifest) -> Check:
 def stated_thresholds(guarantee: GuaranteePart) -> list[Fraction] | None:
     """The thresholds f'_i of the manifest, exact; None when one of them is no share in (0, 1]."""
     try:
-        found = [exact(v.threshold or "none") for v in guarantee.values]
+        thresholds = [exact(v.threshold or "none") for v in guarantee.values]
     except AnonlibError:
         return None
-    return found if all(0 < f <= 1 for f in found) else None
+    return thresholds if all(0 < f <= 1 for f in thresholds) else None
 
 
 def thresholds_follow(manifest: Manifest, stated: list[Fraction] | None) -> Check:
@@ -108,8 +108,8 @@ def fakes_by_frequency(manifest: Manifest) -> bool:
 
 def fake_values(manifest: Manifest) -> int:
     """s, the number of fake sensitive values added to each bucket; 0 when the method adds none, or states no number of them."""
-    given = manifest.method.parameters.get("fake_values")
-    return given if isinstance(given, int) and given > 0 else 0
+    number = manifest.method.parameters.get("fake_values")
+    return number if isinstance(number, int) and number > 0 else 0
 
 
 def thresholds_of(manifest: Manifest) -> list[Fraction]:
@@ -131,14 +131,14 @@ def thresholds_of(manifest: Manifest) -> list[Fraction]:
     else:
         theta, default = _optional(asked.get("theta")), _optional(asked.get("default"))
     offset, n = _optional(asked.get("offset")) or Fraction(0), sum(v.count for v in values)
-    found = []
+    thresholds = []
     for v in values:
         mine = own.get(v.value) if v.value is not None else None
         threshold = arithmetic.threshold(v.count, n, theta, offset, default, mine)
         if threshold is None:
             raise AnonlibError(f"no threshold covers {v.value!r}")
-        found.append(threshold)
-    return found
+        thresholds.append(threshold)
+    return thresholds
 
 
 def _optional(number: Any) -> Fraction | None:

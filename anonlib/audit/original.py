@@ -64,13 +64,13 @@ def same_distribution(manifest: Manifest, original: DataFrame) -> Small[Check]:
 
 
 def _distribution(manifest: Manifest, rows: list[dict[str, Any]]) -> Check:
-    values, found = manifest.guarantee.values, {r["value"]: int(r["n"]) for r in rows}
+    values, counted = manifest.guarantee.values, {r["value"]: int(r["n"]) for r in rows}
     faults = [
-        f"{v.value!r}: stated {v.count:,}, was {found.get(v.value, 0):,}"
+        f"{v.value!r}: stated {v.count:,}, was {counted.get(v.value, 0):,}"
         for v in values
-        if found.get(v.value) != v.count
+        if counted.get(v.value) != v.count
     ]
-    faults += [f"{v!r} is not in the manifest" for v in found.keys() - {v.value for v in values}]
+    faults += [f"{v!r} is not in the manifest" for v in counted.keys() - {v.value for v in values}]
     return Check.unless(
         faults,
         name="original: distribution of the sensitive column",

@@ -52,12 +52,12 @@ def bucketized(
     low, high = min(f for _, f in named), max(f for _, f in named)
     strictest = next(pair for pair in named if pair[1] == low)
     loosest = next(pair for pair in named if pair[1] == high)
-    told = (
+    real_shares = (
         None
         if listed is None
-        else arithmetic.told_by_listing([(v.count, listed[i]) for i, v in enumerate(part.values)], fake_values)
+        else arithmetic.real_shares_of_listings([(v.count, listed[i]) for i, v in enumerate(part.values)], fake_values)
     )
-    return words.thresholds(part.sensitive, strictest, loosest, fake_values, told)
+    return words.thresholds(part.sensitive, strictest, loosest, fake_values, real_shares)
 
 
 def perturbed(

@@ -22,7 +22,7 @@ Ranges = Mapping[str, tuple[int, int]]
 """{whole-number column: (min, max)}."""
 
 
-def check_told(columns: Columns | None, staged: bool) -> None:
+def require_columns(columns: Columns | None, staged: bool) -> None:
     """Raises TypeError unless whoever audits staged tables says which columns may be published: the manifest alone would be believed."""
     if staged and columns is None:
         raise TypeError(
@@ -50,23 +50,23 @@ def range_columns(frame: DataFrame, besides: Sequence[str]) -> tuple[list[str], 
     return names, projected, aggregated
 
 
-def ranges(names: Sequence[str], found: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
-    """What the aggregates of `range_columns` found; columns without a value are left out."""
+def ranges(names: Sequence[str], extremes: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    """{column: (its least value, its largest)} from the one row of `range_columns`' aggregates; columns without a value are left out."""
     return {
-        name: (int(found[f"low{i}"]), int(found[f"high{i}"]))
+        name: (int(extremes[f"low{i}"]), int(extremes[f"high{i}"]))
         for i, name in enumerate(names)
-        if found[f"low{i}"] is not None
+        if extremes[f"low{i}"] is not None
     }
 
 
 def numbering(frame: DataFrame, n: int, ranges: Ranges) -> tuple[str, ...]:
     """The whole-number columns that count the `n` rows, in words. One job for each that is dense enough."""
-    found = []
+    row_numbers = []
     for name, (low, high) in ranges.items():
         dense = n >= ROW_NUMBER_FROM and n <= high - low + 1 <= 2 * n
         if dense and all_distinct(frame, name, n):
-            found.append(f"{name!r}: {n:,} distinct values from {low:,} to {high:,}")
-    return tuple(found)
+            row_numbers.append(f"{name!r}: {n:,} distinct values from {low:,} to {high:,}")
+    return tuple(row_numbers)
 
 
 def all_distinct(frame: DataFrame, column: str, count: int) -> bool:

@@ -180,7 +180,7 @@ def test_promises_are_kept_or_not_to_the_last_record():
     """25 records, values 6, 7 and 12: shares of a class beside what each promise allows."""
     part = planted.guarantee("illness", "string", ["a"] * 6 + ["b"] * 7 + ["d"] * 12, {})
     shares = {0: (Fraction(1, 3), "class 1"), 1: (Fraction(1, 3), "class 1"), 2: (Fraction(1, 2), "class 2")}
-    found = promises.Found(shares, (2, "class 2"), 5, (Fraction(1, 5), "class 2"))
+    found = promises.WorstCases(shares, (2, "class 2"), 5, (Fraction(1, 5), "class 2"))
     cases = {
         ("k", "5"): True, ("k", "6"): False, ("distinct_l", "2"): True, ("distinct_l", "3"): False,
         ("frequency_l", "2"): True, ("frequency_l", "3"): False, ("l", "2"): True, ("l", "3"): False,
@@ -194,7 +194,7 @@ def test_promises_are_kept_or_not_to_the_last_record():
         assert promises.numbers_as_stated(part.model_copy(update={"achieved": numbers}), numbers, False).passed
         assert not promises.numbers_as_stated(part.model_copy(update={"achieved": {name: "9"}}), numbers, True).passed
     # a frequent value: -ln(12/25) = 0.734 caps the enhanced bound below what beta = 3 would allow
-    often = promises.Found({2: (Fraction(9, 10), "class 2")}, (2, "class 2"))
+    often = promises.WorstCases({2: (Fraction(9, 10), "class 2")}, (2, "class 2"))
     for name, passes in (("beta", True), ("enhanced_beta", False)):
         (check,), _ = promises.check_promises(part.model_copy(update={"asked": {name: "3"}}), often, True)
         assert check.passed is passes

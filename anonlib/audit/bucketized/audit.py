@@ -16,7 +16,7 @@ from anonlib.audit.bucketized.facts import BucketizedFacts
 from anonlib.audit.bucketized.judge import Stated, closest_to_threshold, judge, shares_of
 from anonlib.audit.bucketized.original import compare
 from anonlib.audit.bucketized.tables import scan
-from anonlib.audit.published import check_told, described, fresh_salt, numbering
+from anonlib.audit.published import described, fresh_salt, numbering, require_columns
 from anonlib.audit.verdict import Verdict
 from anonlib.engine.relational import DataFrame
 from anonlib.engine.tables import FEW_RECORDS
@@ -45,7 +45,7 @@ def audit(
     Never raises on a bad release: it returns a verdict that failed. Evidence names buckets and values of the release.
     Raises TypeError when staged tables are audited without `columns`, or with `evidence`, of which this layout has none.
     """
-    check_told(columns, staged)
+    require_columns(columns, staged)
     if evidence:
         raise TypeError(f"evidence: a bucketized release leaves none, and {', '.join(evidence)} would not be looked at")
     facts = BucketizedFacts(described(tables))
@@ -68,7 +68,7 @@ def audit(
     )
     numbers = numbering(tables[QIT], qit.measured.rows, qit.ranges)
     facts = replace(facts, qit=qit, st=st, numbering=numbers)
-    found = judge(facts, manifest, columns, staged).with_evidence(
+    verdict = judge(facts, manifest, columns, staged).with_evidence(
         {
             "F'-privacy": lambda: _worst_bucket(tables[ST], release, facts),
             "one row per bucket and value": lambda: examples.value_in_two_rows(tables[ST], release.sensitive),
@@ -76,7 +76,7 @@ def audit(
             "buckets of qit and st": lambda: examples.bucket_that_differs(tables[QIT], tables[ST], release.fake_values),
         }
     )
-    return found if original is None else found.with_checks(compare(tables, manifest, original))
+    return verdict if original is None else verdict.with_checks(compare(tables, manifest, original))
 
 
 def _worst_bucket(st: DataFrame, release: Stated, facts: BucketizedFacts) -> str | None:

@@ -52,9 +52,9 @@ def gather(
     bits : low bits of a kind that hold the count; limit : how many kinds may come to the driver
     """
     if len(kinds) <= MOST_KINDS:
-        found = _by_bits(lines, sorted(kinds), bits, largest, fake_values, salt)
-        if found is not None:
-            return found
+        by_bits = _by_bits(lines, sorted(kinds), bits, largest, fake_values, salt)
+        if by_bits is not None:
+            return by_bits
     buckets: Buckets = collected([by_arrays(lines, bits, largest, fake_values, salt, limit)])[0]
     return buckets
 
@@ -93,15 +93,15 @@ def _by_bits(
         **sum_columns("bucket", "f", times=f"size - {fake_values}L"),
     }
     sets = aggregate(named, ["size", "lines_", *words], facts).limit(MOST_SETS + 1)
-    found = rows(sets, MOST_SETS + 1)
-    return None if len(found) > MOST_SETS else _of_sets(found, words, kinds, bits, largest)
+    set_rows = rows(sets, MOST_SETS + 1)
+    return None if len(set_rows) > MOST_SETS else _of_sets(set_rows, words, kinds, bits, largest)
 
 
-def _of_sets(found: list[dict[str, Any]], words: list[str], kinds: list[int], bits: int, largest: int) -> Buckets:
+def _of_sets(set_rows: list[dict[str, Any]], words: list[str], kinds: list[int], bits: int, largest: int) -> Buckets:
     sizes: Counter[int] = Counter()
     smallest: dict[int, int] = {}
     doubled = 0
-    for r in found:
+    for r in set_rows:
         held = [
             kinds[k * _WORD + bit] for k, word in enumerate(words) for bit in range(_WORD) if int(r[word]) >> bit & 1
         ]
@@ -114,8 +114,8 @@ def _of_sets(found: list[dict[str, Any]], words: list[str], kinds: list[int], bi
     return Buckets(
         sizes=dict(sizes),
         doubled=doubled,
-        nameless=sum(int(r["nameless"]) for r in found),
-        fingerprint=added([pieces(r, "f") for r in found]),
+        nameless=sum(int(r["nameless"]) for r in set_rows),
+        fingerprint=added([pieces(r, "f") for r in set_rows]),
         smallest=smallest,
     )
 
@@ -157,12 +157,12 @@ def by_arrays(lines: DataFrame, bits: int, largest: int, fake_values: int, salt:
     return Small.of_rows(aggregate(keyed, ["whole", "key"], facts).limit(limit), limit, _of_arrays)
 
 
-def _of_arrays(found: list[dict[str, Any]]) -> Buckets:
-    of_buckets = [r for r in found if r["whole"]]
+def _of_arrays(by_key: list[dict[str, Any]]) -> Buckets:
+    of_buckets = [r for r in by_key if r["whole"]]
     return Buckets(
         sizes={int(r["key"]): int(r["n"]) for r in of_buckets},
         doubled=sum(int(r["doubled"]) for r in of_buckets),
         nameless=sum(int(r["nameless"]) for r in of_buckets),
         fingerprint=added([pieces(r, "f") for r in of_buckets]),
-        smallest={int(r["key"]): int(r["smallest"]) for r in found if not r["whole"]},
+        smallest={int(r["key"]): int(r["smallest"]) for r in by_key if not r["whole"]},
     )

@@ -49,7 +49,7 @@ def judge(facts: BucketizedFacts, manifest: Manifest, columns: Columns | None = 
         return Verdict((*checks, unlisted))
     release = Stated(manifest, thresholds, stated.fake_values(manifest))
     if stated.fakes_by_frequency(manifest):  # the words tell what the tables hold
-        checks.append(promised.as_promised(manifest.guarantee, lambda: _words(manifest, _found(st))))
+        checks.append(promised.as_promised(manifest.guarantee, lambda: _words(manifest, _counts_in_st(st))))
         checks.append(_fakes_even(release, st))
     achieved = shares_of(st.entries, release.fake_values)
     checks += [
@@ -67,7 +67,7 @@ def judge(facts: BucketizedFacts, manifest: Manifest, columns: Columns | None = 
         no_row_numbers(QIT, facts.numbering),
     ]
     measured = {QIT: qit.measured, ST: st.measured}
-    checks += [contents(name, manifest.tables[name], found, staged) for name, found in measured.items()]
+    checks += [contents(name, manifest.tables[name], of_table, staged) for name, of_table in measured.items()]
     shares = {release.values[code]: text(share) for code, (share, _) in achieved.items()}
     return Verdict(tuple(checks), shares, measured)
 
@@ -77,12 +77,12 @@ def _words(manifest: Manifest, listed: Counter[int] | None = None) -> str:
     return promised.bucketized(manifest.guarantee, thresholds, fakes, listed)
 
 
-def _found(facts: StFacts) -> Counter[int]:
+def _counts_in_st(facts: StFacts) -> Counter[int]:
     """{number of a value: its counts in `st`, added up}."""
-    found: Counter[int] = Counter()
+    counted: Counter[int] = Counter()
     for entry in facts.entries:
-        found[entry.code] += entry.count * entry.rows
-    return found
+        counted[entry.code] += entry.count * entry.rows
+    return counted
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,10 @@ class Stated:
     @property
     def setting(self) -> dict[int, int]:
         """Bucket size in records -> number of buckets."""
-        found: Counter[int] = Counter()
+        numbers: Counter[int] = Counter()
         for part in self.manifest.solver.setting:
-            found[part.size] += part.number
-        return dict(found)
+            numbers[part.size] += part.number
+        return dict(numbers)
 
     @property
     def largest(self) -> int:
@@ -147,13 +147,13 @@ def shares_of(entries: Sequence[Entry], fake_values: int) -> Shares:
 
     With fake values the share is taken of the |g| records alone: the promise holds even if all fakes were known.
     """
-    found: Shares = {}
+    largest: Shares = {}
     for entry in entries:
         records = entry.smallest - fake_values
         share = Fraction(entry.count, records) if records > 0 else Fraction(entry.count + 1)
-        if entry.code not in found or share > found[entry.code][0]:
-            found[entry.code] = (share, entry)
-    return found
+        if entry.code not in largest or share > largest[entry.code][0]:
+            largest[entry.code] = (share, entry)
+    return largest
 
 
 def closest_to_threshold(release: Stated, achieved: Shares) -> int | None:
@@ -183,9 +183,9 @@ def _achieved_as_stated(manifest: Manifest, achieved: Shares, staged: bool) -> C
     """The achieved shares that the manifest prints are those of the tables."""
     faults = []
     for code, part in enumerate(manifest.guarantee.values):
-        found = text(achieved[code][0]) if code in achieved else "none"
-        if part.achieved != found and not (staged and part.achieved is None):
-            faults.append(f"{part.value!r}: stated {part.achieved}, found {found}")
+        share = text(achieved[code][0]) if code in achieved else "none"
+        if part.achieved != share and not (staged and part.achieved is None):
+            faults.append(f"{part.value!r}: stated {part.achieved}, found {share}")
     asked = "the largest share of each value as the manifest states it"
     return Check("achieved shares", not faults, asked, f"{len(faults):,} differ", faults[0] if faults else None)
 
@@ -217,12 +217,12 @@ def _counts_valid(release: Stated, facts: StFacts) -> Check:
 
 def _overall_counts(release: Stated, facts: StFacts) -> Check:
     """Over all buckets each value is counted as often as the manifest says (at least so often with fake values)."""
-    found = _found(facts)
+    counted = _counts_in_st(facts)
     parts = release.manifest.guarantee.values
-    added = sum(found.values()) - sum(v.count for v in parts)
+    added = sum(counted.values()) - sum(v.count for v in parts)
     fakes = release.fake_values * sum(facts.sizes.values())
-    short = [i for i, v in enumerate(parts) if found[i] < v.count]
-    over = [] if release.fake_values else [i for i, v in enumerate(parts) if found[i] > v.count]
+    short = [i for i, v in enumerate(parts) if counted[i] < v.count]
+    over = [] if release.fake_values else [i for i, v in enumerate(parts) if counted[i] > v.count]
     wrong = short or over
     stated_fakes = release.manifest.rows.fake
     return Check(
@@ -230,7 +230,7 @@ def _overall_counts(release: Stated, facts: StFacts) -> Check:
         passed=not wrong and added == fakes == stated_fakes,
         asked=f"the manifest's counts, and {stated_fakes:,} fake values beside them",
         achieved=f"{len(short) + len(over):,} values differ, {added:,} beyond the counts, {fakes:,} fake by the buckets",
-        evidence=f"{parts[wrong[0]].value!r}: stated {parts[wrong[0]].count:,}, st has {found[wrong[0]]:,}"
+        evidence=f"{parts[wrong[0]].value!r}: stated {parts[wrong[0]].count:,}, st has {counted[wrong[0]]:,}"
         if wrong
         else None,
     )
@@ -238,8 +238,8 @@ def _overall_counts(release: Stated, facts: StFacts) -> Check:
 
 def _fakes_even(release: Stated, facts: StFacts) -> Check:
     """Each value is a fake as often as it is common: no other numbers of fakes would tell less of the likeliest value."""
-    found, buckets = _found(facts), sum(facts.sizes.values())
-    values = [(v.count, found[i]) for i, v in enumerate(release.manifest.guarantee.values)]
+    counted, buckets = _counts_in_st(facts), sum(facts.sizes.values())
+    values = [(v.count, counted[i]) for i, v in enumerate(release.manifest.guarantee.values)]
     possible = all(0 < records <= listings <= buckets for records, listings in values)
     even = possible and not arithmetic.could_be_fake_more_evenly(values, buckets)
     shares = sorted(Fraction(records, listings) for records, listings in values) if possible else []
@@ -255,13 +255,13 @@ def _fakes_even(release: Stated, facts: StFacts) -> Check:
 
 def _sizes(release: Stated, facts: StFacts) -> Check:
     """As many buckets of each size as the manifest states, none above the largest size asked for; loss and MSBS follow."""
-    found = {size - release.fake_values: number for size, number in facts.sizes.items()}
+    numbers = {size - release.fake_values: number for size, number in facts.sizes.items()}
     wanted = release.setting
-    loss, msbs = arithmetic.bucket_loss(found), arithmetic.mean_squared_bucket_size(found)
+    loss, msbs = arithmetic.bucket_loss(numbers), arithmetic.mean_squared_bucket_size(numbers)
     faults = [
-        f"size {size}: stated {wanted.get(size, 0):,}, found {found.get(size, 0):,}"
-        for size in sorted(wanted.keys() | found.keys())
-        if wanted.get(size, 0) != found.get(size, 0)
+        f"size {size}: stated {wanted.get(size, 0):,}, found {numbers.get(size, 0):,}"
+        for size in sorted(wanted.keys() | numbers.keys())
+        if wanted.get(size, 0) != numbers.get(size, 0)
     ]
     if loss != release.manifest.solver.loss:
         faults.append(f"loss: stated {release.manifest.solver.loss}, found {loss}")
@@ -271,13 +271,13 @@ def _sizes(release: Stated, facts: StFacts) -> Check:
     limit = release.manifest.method.parameters.get("max_bucket_size")
     if limit is not None and not isinstance(limit, int):
         faults.append(f"max_bucket_size: {limit!r} is no number of records")
-    elif limit is not None and max(found, default=0) > limit:
-        faults.append(f"size {max(found):,} is above max_bucket_size {limit:,}")
+    elif limit is not None and max(numbers, default=0) > limit:
+        faults.append(f"size {max(numbers):,} is above max_bucket_size {limit:,}")
     return Check(
         name="bucket sizes",
         passed=not faults,
         asked=", ".join(f"{number:,} x {size}" for size, number in sorted(wanted.items())),
-        achieved=f"{sum(found.values()):,} buckets, loss {loss:,}",
+        achieved=f"{sum(numbers.values()):,} buckets, loss {loss:,}",
         evidence="; ".join(faults[:3]) or None,
     )
 

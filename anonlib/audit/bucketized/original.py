@@ -57,12 +57,14 @@ def _determined_values(
         [BUCKET_ID, "value"],
         {"n": "count(1)"},
     )
-    given = aggregate(
+    listed = aggregate(
         select(tables[ST], {"b": BUCKET_ID, "v": sensitive, "c": quoted(COUNT)}),
         ["b", "v"],
         {"c": "sum(CAST(c AS DECIMAL(38, 0)))"},
     )
-    both = needed.join(given, needed[BUCKET_ID].eqNullSafe(given["b"]) & needed["value"].eqNullSafe(given["v"]), "left")
+    both = needed.join(
+        listed, needed[BUCKET_ID].eqNullSafe(listed["b"]) & needed["value"].eqNullSafe(listed["v"]), "left"
+    )
     short = "n > coalesce(c, 0)"
     facts = {
         "records": "sum(n)",
@@ -72,13 +74,13 @@ def _determined_values(
     return Small.of_row(aggregate(both, [], facts), _in_their_buckets)
 
 
-def _in_their_buckets(found: Mapping[str, Any]) -> Check:
-    worst = found["worst"]
+def _in_their_buckets(row: Mapping[str, Any]) -> Check:
+    worst = row["worst"]
     return Check(
         name="original: values in their buckets",
-        passed=not found["short"],
+        passed=not row["short"],
         asked="each record whose value its published columns determine finds it in its bucket",
-        achieved=f"{found['records'] or 0:,} such records, {found['short']:,} buckets and values that fall short",
+        achieved=f"{row['records'] or 0:,} such records, {row['short']:,} buckets and values that fall short",
         evidence=f"bucket {worst[BUCKET_ID]}: {worst['n']} records have {worst['value']!r}, st counts {worst['c']}"
         if worst
         else None,

@@ -65,9 +65,9 @@ def _qit_facts(qit: DataFrame, salt: int) -> Small[QitFacts]:
     }
     sums = {"n": "count(1)", "nulls": "count_if(missing)", **sum_columns("row", "c"), **sum_columns("bucket", "f")}
 
-    def facts(found: dict[str, Any]) -> QitFacts:
-        measured = Measured(int(found["n"]), combine(pieces(found, "c")))
-        return QitFacts(measured, int(found["nulls"]), pieces(found, "f"), ranges(ranged, found))
+    def facts(row: dict[str, Any]) -> QitFacts:
+        measured = Measured(int(row["n"]), combine(pieces(row, "c")))
+        return QitFacts(measured, int(row["nulls"]), pieces(row, "f"), ranges(ranged, row))
 
     return Small.of_row(aggregate(select(qit, columns | projected), [], sums | aggregated), facts)
 

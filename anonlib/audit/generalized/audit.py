@@ -18,11 +18,11 @@ from typing import Any
 from anonlib.audit.generalized import evidence as graph
 from anonlib.audit.generalized.boxes import scan_boxes
 from anonlib.audit.generalized.classes import scan_classes
-from anonlib.audit.generalized.facts import BoxFacts, ClassFacts, GeneralizedFacts, GraphFound
+from anonlib.audit.generalized.facts import BoxFacts, ClassFacts, GeneralizedFacts, GraphFindings
 from anonlib.audit.generalized.judge import distance_for, form_passed, has_classes, judge
 from anonlib.audit.generalized.original import compare
-from anonlib.audit.generalized.promises import Found
-from anonlib.audit.published import check_told, described, fresh_salt, numbering
+from anonlib.audit.generalized.promises import WorstCases
+from anonlib.audit.published import described, fresh_salt, numbering, require_columns
 from anonlib.audit.verdict import Verdict
 from anonlib.engine.relational import DataFrame, Small, aggregate, collected, select
 from anonlib.engine.statistics import value_text
@@ -52,7 +52,7 @@ def audit(
 
     Never raises on a bad release: it returns a verdict that failed. Raises TypeError when staged tables are audited without `columns`.
     """
-    check_told(columns, staged)
+    require_columns(columns, staged)
     facts = GeneralizedFacts(described(tables), _unreadable(manifest))
     first = judge(facts, manifest, columns, staged)
     if not form_passed(first, manifest):
@@ -78,8 +78,8 @@ def audit(
         facts = replace(facts, classes=tuple(answers[first_of_more:]))
     elif evidence is not None:
         facts = replace(facts, graph=answers[first_of_more])
-    found = judge(facts, manifest, columns, staged)
-    return found if original is None else found.with_checks(compare(microdata, manifest, original))
+    verdict = judge(facts, manifest, columns, staged)
+    return verdict if original is None else verdict.with_checks(compare(microdata, manifest, original))
 
 
 def _unreadable(manifest: Manifest) -> str | None:
@@ -95,7 +95,7 @@ def _distribution(microdata: DataFrame, part: GuaranteePart) -> Small[dict[str |
     """{sensitive value: how many rows have it}, one more value at most than the manifest lists."""
     kind, limit = dict(microdata.dtypes)[part.sensitive], len(part.values) + 1
     grouped = aggregate(select(microdata, {"text": value_text(part.sensitive, kind)}), ["text"], {"n": "count(1)"})
-    return Small.of_rows(grouped.limit(limit), limit, lambda found: {row["text"]: int(row["n"]) for row in found})
+    return Small.of_rows(grouped.limit(limit), limit, lambda counted: {row["text"]: int(row["n"]) for row in counted})
 
 
 def _scan(microdata: DataFrame, manifest: Manifest, part: GuaranteePart, salt: int) -> Small[ClassFacts]:
@@ -105,7 +105,7 @@ def _scan(microdata: DataFrame, manifest: Manifest, part: GuaranteePart, salt: i
 
 def _graph(
     microdata: DataFrame, matches: DataFrame, manifest: Manifest, original: DataFrame | None
-) -> Small[GraphFound]:
+) -> Small[GraphFindings]:
     asked: list[Small[Any]] = [
         graph.scan_graph(matches, len(manifest.quasi_identifiers)),
         graph.boxes_of_matches(microdata, matches, manifest),
@@ -113,10 +113,10 @@ def _graph(
     if original is not None:
         asked.append(graph.records_of_graph(matches, manifest, original))
 
-    def found(answers: list[Any]) -> GraphFound:
+    def findings(answers: list[Any]) -> GraphFindings:
         facts, *checks = answers
         shares = {code: (share, f"partition {where}") for code, (share, where) in facts.shares.items()}
         of_graph = (*graph.graph_checks(facts, manifest), *checks)
-        return GraphFound(of_graph, Found(shares, (facts.fewest, "the matches of some record")))
+        return GraphFindings(of_graph, WorstCases(shares, (facts.fewest, "the matches of some record")))
 
-    return Small.of(asked, found)
+    return Small.of(asked, findings)

@@ -97,9 +97,9 @@ def _values_in_sets(microdata: DataFrame, parts: list[QuasiIdentifierPart]) -> l
     )
     limit = sum(len(p.values) + len(p.hierarchy) for p in sets) + len(sets)
 
-    def by_name(found: list[dict[str, Any]]) -> dict[str, set[str | None]]:
+    def by_name(occurring: list[dict[str, Any]]) -> dict[str, set[str | None]]:
         held: dict[str, set[str | None]] = {part.name: set() for part in sets}
-        for row in found:
+        for row in occurring:
             held[sets[row["which"]].name].add(row["text"])
         return held
 
@@ -128,35 +128,35 @@ class _Measure:
         trees = [_Tree.of(part.hierarchy) if part.hierarchy else None for part in self.parts]
         for batch in batches:
             for i, (part, tree) in enumerate(zip(self.parts, trees, strict=True)):
-                found = self.reader.attribute(batch, i)
-                if isinstance(found, Intervals):
-                    here = self._interval(i, found)
+                attribute = self.reader.attribute(batch, i)
+                if isinstance(attribute, Intervals):
+                    here = self._interval(i, attribute)
                 else:
                     label = column(batch, f"q{i}_label") if part.hierarchy else None
-                    here = self._set(i, found, tree, label)
+                    here = self._set(i, attribute, tree, label)
                 total[4 * i : 4 * i + 4] += here
         return total
 
-    def _interval(self, i: int, found: Intervals) -> tuple[float, ...]:
+    def _interval(self, i: int, intervals: Intervals) -> tuple[float, ...]:
         low, high = generalized.domain_ends(self.parts[i])
-        inside = (found.low >= low) & (found.high <= high)
-        share = float(np.nansum(arithmetic.interval_penalty(found.low, found.high, low, high)))
+        inside = (intervals.low >= low) & (intervals.high <= high)
+        share = float(np.nansum(arithmetic.interval_penalty(intervals.low, intervals.high, low, high)))
         return float((~inside).sum()), 0.0, share, share
 
-    def _set(self, i: int, found: Sets, tree: _Tree | None, label: Any) -> tuple[float, ...]:
+    def _set(self, i: int, sets: Sets, tree: _Tree | None, label: Any) -> tuple[float, ...]:
         domain = self.reader.domains[i]
         assert isinstance(domain, CategoricalDomain)
-        unknown = np.zeros(len(found.starts) - 1, dtype=bool)
-        unknown[found.rows[found.codes == found.size]] = True
-        fine = ~unknown & (found.counts > 0)
-        distinct = found.counts[fine]
+        unknown = np.zeros(len(sets.starts) - 1, dtype=bool)
+        unknown[sets.rows[sets.codes == sets.size]] = True
+        fine = ~unknown & (sets.counts > 0)
+        distinct = sets.counts[fine]
         penalty = float(arithmetic.set_penalty(distinct, domain.size).sum())
-        kept = np.repeat(fine, found.counts)
+        kept = np.repeat(fine, sets.counts)
         starts = np.concatenate([[0], np.cumsum(distinct)]).astype(np.int64)
         if tree is None:
             loss = float(arithmetic.set_loss(distinct, distinct, domain.size).sum())
             return float(unknown.sum()), 0.0, penalty, loss
-        names, leaves = tree.above(found.codes[kept], starts)
+        names, leaves = tree.above(sets.codes[kept], starts)
         wrong = int((~fine).sum()) + sum(
             mine != theirs for mine, theirs in zip(names, label.filter(pa.array(fine)).to_pylist(), strict=True)
         )

@@ -52,14 +52,14 @@ def scan_classes(
     classes = aggregate(coded, ["ec"], {"cells": "collect_list(cell)", "low": "min(low)", "high": "max(high)"})
     arrays = {"ec": "ec", "codes": "cells.code", "counts": "cells.c", "mixed": "low <> high"}
     limit = len(values) + MAX_SIZES + 5
-    found = tallied(
+    tallies = tallied(
         select(classes, arrays),
         _Facts(len(values), distance),
         _SCHEMA,
         ["kind", "key"],
         {"n": "sum(n)", "best": "max(struct(worst, top, bottom, where))"},
     )
-    return Small.of_rows(found, limit, _facts)
+    return Small.of_rows(tallies, limit, _facts)
 
 
 def _with_codes(cells: DataFrame, values: Sequence[str | None]) -> DataFrame:
@@ -76,9 +76,9 @@ def _key_of(text: str | None) -> str:
     return "" if text is None else f"={text}"
 
 
-def _facts(found: list[dict[str, Any]]) -> ClassFacts:
+def _facts(tallies: list[dict[str, Any]]) -> ClassFacts:
     of: dict[str, dict[int, dict[str, Any]]] = {}
-    for row in found:
+    for row in tallies:
         of.setdefault(row["kind"], {})[int(row["key"])] = row
     several = of.get("mixed", {}).get(0)
     return ClassFacts(
@@ -126,15 +126,15 @@ class _Facts:
             mixed = np.flatnonzero(column(batch, "mixed").to_numpy(zero_copy_only=False))
             if mixed.size:
                 tell("mixed", 0, int(mixed.size), Fraction(1), ids[int(mixed[0])])
-        keys, found = list(rows), list(rows.values())
+        keys, worst_cases = list(rows), list(rows.values())
         return {
             "kind": [kind for kind, _ in keys],
             "key": [key for _, key in keys],
-            "n": [n for n, _, _ in found],
-            "worst": [float(value) for _, value, _ in found],
-            "top": [str(value.numerator) for _, value, _ in found],
-            "bottom": [str(value.denominator) for _, value, _ in found],
-            "where": [where for _, _, where in found],
+            "n": [n for n, _, _ in worst_cases],
+            "worst": [float(value) for _, value, _ in worst_cases],
+            "top": [str(value.numerator) for _, value, _ in worst_cases],
+            "bottom": [str(value.denominator) for _, value, _ in worst_cases],
+            "where": [where for _, _, where in worst_cases],
         }
 
     def _tell(

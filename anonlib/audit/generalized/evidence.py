@@ -69,14 +69,14 @@ def scan_graph(matches: DataFrame, attributes: int) -> Small[GraphFacts]:
     def facts(group: pd.DataFrame) -> pd.DataFrame:
         return _facts(group, attributes)
 
-    told = matches.groupBy("partition").applyInPandas(facts, _SCHEMA)
+    by_partition = matches.groupBy("partition").applyInPandas(facts, _SCHEMA)
     best = {"n": "sum(n)", "best": "max(struct(worst, top, bottom, partition))"}
-    return Small.of_rows(aggregate(told, ["kind", "key"], best), MAX_ROWS, _graph_facts)
+    return Small.of_rows(aggregate(by_partition, ["kind", "key"], best), MAX_ROWS, _graph_facts)
 
 
-def _graph_facts(found: list[dict[str, Any]]) -> GraphFacts:
+def _graph_facts(worst_cases: list[dict[str, Any]]) -> GraphFacts:
     of: dict[str, dict[int, dict[str, Any]]] = {}
-    for row in found:
+    for row in worst_cases:
         of.setdefault(row["kind"], {})[int(row["key"])] = row
     return GraphFacts(
         faults={k: (int(of[k][0]["n"]), of[k][0]["best"]["partition"]) for k in FAULTS if k in of},
@@ -89,10 +89,10 @@ def _graph_facts(found: list[dict[str, Any]]) -> GraphFacts:
     )
 
 
-def _fractions(found: Mapping[int, dict[str, Any]]) -> dict[int, tuple[Fraction, int]]:
+def _fractions(by_code: Mapping[int, dict[str, Any]]) -> dict[int, tuple[Fraction, int]]:
     return {
         code: (Fraction(row["best"]["top"], row["best"]["bottom"]), row["best"]["partition"])
-        for code, row in found.items()
+        for code, row in by_code.items()
     }
 
 
@@ -100,10 +100,10 @@ def _facts(group: pd.DataFrame, attributes: int) -> pd.DataFrame:
     """What one partition tells, as rows of `_SCHEMA`."""
     group = group.sort_values("record", kind="stable")
     p, partition = len(group), int(group["partition"].iloc[0])
-    found: list[tuple[str, int, int, float, int, int, int]] = []
+    entries: list[tuple[str, int, int, float, int, int, int]] = []
 
     def tell(kind: str, key: int = 0, n: int = 1, top: int = 1, bottom: int = 1) -> None:
-        found.append((kind, key, n, top / bottom, top, bottom, partition))
+        entries.append((kind, key, n, top / bottom, top, bottom, partition))
 
     dummy = group["dummy"].to_numpy(bool)
     tell("records of", n=p)
@@ -128,7 +128,7 @@ def _facts(group: pd.DataFrame, attributes: int) -> pd.DataFrame:
         values = np.sort(own[graph], axis=1)
         _tell_values(tell, "share", values)
         tell("fewest", bottom=int((np.diff(values, axis=1) != 0).sum(axis=1).min()) + 1)
-        if not any(kind in ("matches", "regular", "assigned") for kind, *_ in found) and not dummy.all():
+        if not any(kind in ("matches", "regular", "assigned") for kind, *_ in entries) and not dummy.all():
             around = np.argsort(graph.ravel(), kind="stable").reshape(p, -1) // graph.shape[1]
             _tell_values(tell, "belief", np.sort(own[assigned][around[~dummy]], axis=1))
             if not _rainbow(assigned, around):
@@ -137,7 +137,7 @@ def _facts(group: pd.DataFrame, attributes: int) -> pd.DataFrame:
     real = set(columns[~dummy].itertuples(index=False, name=None))
     if not all(row in real for row in columns[dummy].itertuples(index=False, name=None)):
         tell("dummies")
-    return pd.DataFrame(found, columns=["kind", "key", "n", "worst", "top", "bottom", "partition"])
+    return pd.DataFrame(entries, columns=["kind", "key", "n", "worst", "top", "bottom", "partition"])
 
 
 def _rainbow(assigned: Int64Array, around: Int64Array) -> bool:
@@ -238,7 +238,7 @@ def boxes_of_matches(microdata: DataFrame, matches: DataFrame, manifest: Manifes
     def boxes(group: pd.DataFrame) -> pd.DataFrame:
         return _boxes(group, numeric)
 
-    made = matches.groupBy("partition").applyInPandas(boxes, box_schema(quasi_identifiers))
+    coded = matches.groupBy("partition").applyInPandas(boxes, box_schema(quasi_identifiers))
     part = manifest.guarantee
     values = {part.sensitive: ([v.value for v in part.values], part.sensitive_type)}
     salt = fresh_salt()
@@ -259,7 +259,7 @@ def boxes_of_matches(microdata: DataFrame, matches: DataFrame, manifest: Manifes
             else f"different ({published[0]:,} rows, {by_graph[0]:,} by the graph)",
         )
 
-    return Small.of([fingerprint(microdata), fingerprint(decode(made, quasi_identifiers, values))], compared)
+    return Small.of([fingerprint(microdata), fingerprint(decode(coded, quasi_identifiers, values))], compared)
 
 
 def _boxes(group: pd.DataFrame, numeric: Sequence[bool]) -> pd.DataFrame:
@@ -268,16 +268,16 @@ def _boxes(group: pd.DataFrame, numeric: Sequence[bool]) -> pd.DataFrame:
     p, graph = len(group), matched(group["matches"])
     if graph is None or graph.min() < 0 or graph.max() >= p:
         graph = np.arange(p)[:, None]
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for i, interval in enumerate(numeric):
         codes = group[f"q{i}"].to_numpy()[graph]
         if interval:
-            found |= {f"q{i}_lo": codes.min(axis=1), f"q{i}_hi": codes.max(axis=1)}
+            columns |= {f"q{i}_lo": codes.min(axis=1), f"q{i}_hi": codes.max(axis=1)}
         else:
-            found[f"q{i}_set"] = [np.unique(row).astype(np.int32) for row in codes]
+            columns[f"q{i}_set"] = [np.unique(row).astype(np.int32) for row in codes]
     assigned = np.clip(group["assigned"].to_numpy(np.int64), 0, p - 1)
-    found["s0"] = group["s0"].to_numpy()[assigned]
-    return pd.DataFrame(found)
+    columns["s0"] = group["s0"].to_numpy()[assigned]
+    return pd.DataFrame(columns)
 
 
 def records_of_graph(matches: DataFrame, manifest: Manifest, original: DataFrame) -> Small[Check]:

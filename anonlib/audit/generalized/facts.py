@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from anonlib.audit.form import Described
-from anonlib.audit.generalized.promises import Found
+from anonlib.audit.generalized.promises import WorstCases
 from anonlib.audit.verdict import Check, Measured
 
 
@@ -70,11 +70,11 @@ class ClassFacts:
 
 
 @dataclass(frozen=True)
-class GraphFound:
+class GraphFindings:
     """What the evidence of a release without classes showed while it was at hand: checks of the graph, and what it keeps."""
 
     checks: tuple[Check, ...]
-    found: Found
+    worst_cases: WorstCases
 
 
 @dataclass(frozen=True)
@@ -93,5 +93,5 @@ class GeneralizedFacts:
     boxes: BoxFacts | None = None
     distributions: tuple[Mapping[str | None, int], ...] = ()
     classes: tuple[ClassFacts, ...] = ()
-    graph: GraphFound | None = None
+    graph: GraphFindings | None = None
     numbering: tuple[str, ...] = ()

@@ -47,24 +47,26 @@ def judge(facts: GeneralizedFacts, manifest: Manifest, columns: Columns | None =
         _labels(manifest, boxes),
         _published_rows(manifest, boxes),
     ]
-    checks += [_distribution(found, manifest, part) for part, found in zip(parts, facts.distributions, strict=True)]
-    checks += [_eligible(f, part) for part, f in zip(parts, facts.distributions, strict=True) if "l" in part.asked]
-    found: list[promises.Found] = []
+    checks += [_distribution(counted, manifest, part) for part, counted in zip(parts, facts.distributions, strict=True)]
+    checks += [
+        _eligible(counted, part) for part, counted in zip(parts, facts.distributions, strict=True) if "l" in part.asked
+    ]
+    worst_cases: list[promises.WorstCases] = []
     sizes: dict[int, int] = {}
     if classes:
-        found, sizes = [_of_classes(of) for of in facts.classes], facts.classes[0].sizes
+        worst_cases, sizes = [_of_classes(of) for of in facts.classes], facts.classes[0].sizes
         checks += [_one_box(facts.classes[0], boxes), _sizes(manifest, sizes)]
     elif facts.graph is not None:
         checks += facts.graph.checks
-        found = [facts.graph.found]
+        worst_cases = [facts.graph.worst_cases]
     shares: list[dict[str | None, str]] = []
     numbers: list[dict[str, str]] = []
-    for part, of in zip(parts, found, strict=False):
-        kept, achieved = promises.check_promises(part, of, classes)
-        stated, measured = promises.shares_as_stated(part, of, staged)
+    for part, cases in zip(parts, worst_cases, strict=False):
+        kept, achieved = promises.check_promises(part, cases, classes)
+        stated, measured = promises.shares_as_stated(part, cases, staged)
         checks += [
             *kept,
-            promises.within_thresholds(part, of),
+            promises.within_thresholds(part, cases),
             stated,
             promises.numbers_as_stated(part, achieved, staged),
         ]
@@ -107,11 +109,11 @@ def _within_asked(parts: Sequence[GuaranteePart], numbers: Sequence[Mapping[str,
     the audit finds nothing of them: then it is what the manifest says was found while the graph was at hand. Staged, the graph must be."""
     bounds, missing = [], []
     for i, part in enumerate(parts):
-        found = numbers[i] if i < len(numbers) else {} if staged else part.achieved
+        achieved = numbers[i] if i < len(numbers) else {} if staged else part.achieved
         for name, asked in part.asked.items():
-            if name in found and promises.is_number(found[name]):
+            if name in achieved and promises.is_number(achieved[name]):
                 least = name in promises.AT_LEAST
-                bounds.append(Bound(f"{name} of {part.sensitive}", exact(found[name]), exact(asked), least))
+                bounds.append(Bound(f"{name} of {part.sensitive}", exact(achieved[name]), exact(asked), least))
             else:
                 missing.append(f"{name} of {part.sensitive}")
     return within_asked(bounds, missing)
@@ -136,9 +138,9 @@ def _schema(facts: GeneralizedFacts, manifest: Manifest, columns: Columns | None
     if set(tables) != {MICRODATA} or set(manifest.tables) != {MICRODATA}:
         return Check("columns", False, asked, f"tables {sorted(tables)}; the manifest lists {sorted(manifest.tables)}")
     faults = column_faults(tables, manifest, MICRODATA)
-    wanted, found = layout(manifest), dict(tables[MICRODATA])
-    faults += [f"{n!r} ({t}) has no place in the layout" for n, t in found.items() if wanted.get(n) != t]
-    faults += [f"{n!r} ({t}) is missing" for n, t in wanted.items() if n not in found]
+    wanted, present = layout(manifest), dict(tables[MICRODATA])
+    faults += [f"{n!r} ({t}) has no place in the layout" for n, t in present.items() if wanted.get(n) != t]
+    faults += [f"{n!r} ({t}) is missing" for n, t in wanted.items() if n not in present]
     if facts.unreadable is not None:
         faults.append(f"the manifest's quasi-identifiers cannot be read: {facts.unreadable}")
     if columns is not None:
@@ -153,16 +155,16 @@ def _schema(facts: GeneralizedFacts, manifest: Manifest, columns: Columns | None
 
 def layout(manifest: Manifest) -> dict[str, str]:
     """{column of `microdata`: Spark type} that the manifest's quasi-identifiers and sensitive columns make, by the audit's own reading."""
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for part in manifest.quasi_identifiers:
         if part.kind == "numeric":
-            found |= {f"{part.name}_min": part.type, f"{part.name}_max": part.type}
+            columns |= {f"{part.name}_min": part.type, f"{part.name}_max": part.type}
         else:
-            found[part.name] = f"array<{part.type}>"
+            columns[part.name] = f"array<{part.type}>"
             if part.hierarchy:
-                found[f"{part.name}_label"] = "string"
-    found |= {part.sensitive: part.sensitive_type for part in (manifest.guarantee, *manifest.guarantee.also)}
-    return found | ({EC_ID: "bigint"} if has_classes(manifest) else {})
+                columns[f"{part.name}_label"] = "string"
+    columns |= {part.sensitive: part.sensitive_type for part in (manifest.guarantee, *manifest.guarantee.also)}
+    return columns | ({EC_ID: "bigint"} if has_classes(manifest) else {})
 
 
 def has_classes(manifest: Manifest) -> bool:
@@ -240,11 +242,11 @@ def _published_rows(manifest: Manifest, facts: BoxFacts) -> Check:
     )
 
 
-def _distribution(found: Mapping[str | None, int], manifest: Manifest, part: GuaranteePart) -> Check:
+def _distribution(counted: Mapping[str | None, int], manifest: Manifest, part: GuaranteePart) -> Check:
     """Each sensitive value as often as in the manifest, but for the declared dummies and suppressed records."""
     stated = {v.value: v.count for v in part.values}
-    unknown = [value for value in found if value not in stated]
-    gains = {value: found.get(value, 0) - count for value, count in stated.items()}
+    unknown = [value for value in counted if value not in stated]
+    gains = {value: counted.get(value, 0) - count for value, count in stated.items()}
     more, less = (sum(max(0, sign * gain) for gain in gains.values()) for sign in (1, -1))
     dummy, suppressed = manifest.rows.dummy, manifest.rows.suppressed
     odd = next((value for value, gain in gains.items() if gain), None)
@@ -258,10 +260,10 @@ def _distribution(found: Mapping[str | None, int], manifest: Manifest, part: Gua
     )
 
 
-def _eligible(found: Mapping[str | None, int], part: GuaranteePart) -> Check:
+def _eligible(counted: Mapping[str | None, int], part: GuaranteePart) -> Check:
     """No value is more common among the records than l allows to be believed, before anything is published. Dummies lower no share."""
     l = exact(part.asked["l"])  # noqa: E741  (the field's name)
-    held = [min(value.count, found.get(value.value, 0)) for value in part.values]
+    held = [min(value.count, counted.get(value.value, 0)) for value in part.values]
     most = max(range(len(held)), key=lambda i: held[i])
     return Check(
         name=f"{part.sensitive} can be l-diverse",
@@ -271,8 +273,8 @@ def _eligible(found: Mapping[str | None, int], part: GuaranteePart) -> Check:
     )
 
 
-def _of_classes(facts: ClassFacts) -> promises.Found:
-    return promises.Found(
+def _of_classes(facts: ClassFacts) -> promises.WorstCases:
+    return promises.WorstCases(
         shares={code: (worst.value, f"class {worst.ec_id}") for code, worst in facts.shares.items()},
         fewest=(int(facts.fewest.value), f"class {facts.fewest.ec_id}"),
         smallest=min(facts.sizes, default=0),
@@ -314,21 +316,21 @@ def _sizes(manifest: Manifest, sizes: Mapping[int, int]) -> Check:
 def _utility(boxes: BoxFacts, sizes: Mapping[int, int]) -> dict[str, float]:
     """GCP and AIL, means over rows and quasi-identifiers; discernibility and number of classes where there are any."""
     cells = max(1, boxes.measured.rows * len(boxes.attributes))
-    found: dict[str, float] = {
+    measures: dict[str, float] = {
         "gcp": sum(a.penalty for a in boxes.attributes) / cells,
         "ail": sum(a.loss for a in boxes.attributes) / cells,
     }
     if sizes:
-        found |= {
+        measures |= {
             "classes": float(sum(sizes.values())),
             "discernibility": float(arithmetic.discernibility(sizes)),
         }
-    return found
+    return measures
 
 
-def _utility_as_stated(manifest: Manifest, found: Mapping[str, float], staged: bool) -> Check:
+def _utility_as_stated(manifest: Manifest, measures: Mapping[str, float], staged: bool) -> Check:
     faults = []
-    for name, number in found.items():
+    for name, number in measures.items():
         stated = manifest.utility.get(name, number if staged else None)
         if stated is None or abs(stated - number) > 1e-9 * max(1.0, abs(number)):
             faults.append(f"{name}: stated {stated}, found {number:.9g}")
@@ -336,5 +338,5 @@ def _utility_as_stated(manifest: Manifest, found: Mapping[str, float], staged: b
         faults,
         name="utility",
         asked="GCP, AIL and what else the manifest says the release is worth",
-        achieved=", ".join(f"{name} {number:.4g}" for name, number in found.items()),
+        achieved=", ".join(f"{name} {number:.4g}" for name, number in measures.items()),
     )

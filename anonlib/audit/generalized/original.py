@@ -130,11 +130,13 @@ def _enough_in_each_box(microdata: DataFrame, manifest: Manifest, original: Data
     ids = aggregate(coded, [EC_ID], {"h": f"min(xxhash64({salted(salt)}, {EC_ID}))"}).orderBy("h", EC_ID).limit(sampled)
     one_box = {name: f"first({name})" for name in box}
     cells = aggregate(coded.join(ids.select(EC_ID), EC_ID), [EC_ID, "s0"], {"c": "count(1)", **one_box})
-    found = rows(aggregate(cells, [EC_ID], {"cells": "collect_list(struct(s0, c))", **one_box}), sampled)
-    asked = [(row[EC_ID], cell["s0"], cell["c"]) for row in found for cell in row["cells"]]
-    counts = partial_sums(_coded(manifest, original), _members(found, manifest), len(asked)) if found else np.zeros(0)
+    classes = rows(aggregate(cells, [EC_ID], {"cells": "collect_list(struct(s0, c))", **one_box}), sampled)
+    asked = [(row[EC_ID], cell["s0"], cell["c"]) for row in classes for cell in row["cells"]]
+    counts = (
+        partial_sums(_coded(manifest, original), _members(classes, manifest), len(asked)) if classes else np.zeros(0)
+    )
     short = [i for i, (_, _, c) in enumerate(asked) if counts[i] < c]
-    what = "all" if len(found) < sampled else f"{len(found):,} sampled"
+    what = "all" if len(classes) < sampled else f"{len(classes):,} sampled"
     worst = asked[short[0]] if short else None
     return Check(
         name="original: records in each class's box",
@@ -147,13 +149,13 @@ def _enough_in_each_box(microdata: DataFrame, manifest: Manifest, original: Data
     )
 
 
-def _members(found: Sequence[dict[str, Any]], manifest: Manifest) -> MemberCounts:
-    """A count for each of the `cells` of the classes `found`, in order: records in the class's box that have the cell's value."""
+def _members(classes: Sequence[dict[str, Any]], manifest: Manifest) -> MemberCounts:
+    """A count for each of the `cells` of `classes`, in order: records in the class's box that have the cell's value."""
     code = {value.value: i for i, value in enumerate(manifest.guarantee.values)}
     domains = generalized.quasi_identifiers(manifest).domains
     place = itertools.count()
-    cells = tuple(tuple((next(place), code.get(cell["s0"], -1)) for cell in row["cells"]) for row in found)
-    return MemberCounts(tuple(sides(row, domains) for row in found), cells, next(place))
+    cells = tuple(tuple((next(place), code.get(cell["s0"], -1)) for cell in row["cells"]) for row in classes)
+    return MemberCounts(tuple(sides(row, domains) for row in classes), cells, next(place))
 
 
 def _each_in_some_box(microdata: DataFrame, manifest: Manifest, original: DataFrame) -> Check:
@@ -198,7 +200,7 @@ class _Points:
         total = np.zeros(len(self.sensitive), dtype=np.int64)
         for batch in batches:
             for block in self.reader.blocks(batch):
-                sides = [_side(found) for found in self.reader.attributes(block)]
+                sides = [_side(attribute) for attribute in self.reader.attributes(block)]
                 codes = self.reader.sensitive_codes(block)
                 for p, code in enumerate(self.sensitive):
                     inside = np.flatnonzero(codes == code)
@@ -208,9 +210,9 @@ class _Points:
         return total.astype(np.float64)
 
 
-def _side(found: Attribute) -> Any:
+def _side(attribute: Attribute) -> Any:
     """(rows, code) -> which of the rows may have the code."""
-    if isinstance(found, Intervals):
-        return lambda rows, code: (found.low[rows] <= code) & (found.high[rows] >= code)
-    members = found.members()
+    if isinstance(attribute, Intervals):
+        return lambda rows, code: (attribute.low[rows] <= code) & (attribute.high[rows] >= code)
+    members = attribute.members()
     return lambda rows, code: members[rows, code]

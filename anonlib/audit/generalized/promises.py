@@ -28,11 +28,13 @@ _NAMES = {name: (name,) for name in OF_CLASSES} | {
 
 
 @dataclass(frozen=True)
-class Found:
-    """What the release was found to keep, for one sensitive column. `where` words place a worst case ("class 7").
+class WorstCases:
+    """The worst that a class, or the matches of a record, shows of one sensitive column: what the release keeps. `where`: "class 7".
 
-    shares : sensitive code -> (largest share in a class or among a record's matches, where)
-    sizes  : smallest class, or None without classes; fewest : the fewest different values, where; distance : EMD, where
+    shares   : {sensitive code: (its largest share in a class or among a record's matches, where)}
+    fewest   : (the fewest different values in a class or among a record's matches, where)
+    smallest : records of the smallest class; None without classes
+    distance : (the largest earth mover's distance of a class from the table, where); None where none was asked for
     """
 
     shares: Mapping[int, tuple[Fraction, str]]
@@ -93,7 +95,7 @@ def _flat(parameters: Mapping[str, Any], sensitive: str) -> dict[str, Any]:
     return {name: v.get(sensitive) if isinstance(v, Mapping) else v for name, v in lifted.items()}
 
 
-def check_promises(part: GuaranteePart, found: Found, classes: bool) -> tuple[list[Check], dict[str, str]]:
+def check_promises(part: GuaranteePart, cases: WorstCases, classes: bool) -> tuple[list[Check], dict[str, str]]:
     """(a check for each promise, {promise: what was found, as exact text})."""
     n = sum(value.count for value in part.values)
     shares = [Fraction(value.count, n) for value in part.values]
@@ -102,20 +104,20 @@ def check_promises(part: GuaranteePart, found: Found, classes: bool) -> tuple[li
     for name, number in part.asked.items():
         asked = exact(number)
         if name == "k":
-            assert found.smallest is not None
-            check = Check("k-anonymity", found.smallest >= asked, f"k = {number}", f"smallest class {found.smallest}")
-            numbers[name] = str(found.smallest)
+            assert cases.smallest is not None
+            check = Check("k-anonymity", cases.smallest >= asked, f"k = {number}", f"smallest class {cases.smallest}")
+            numbers[name] = str(cases.smallest)
         elif name == "distinct_l":
-            few, where = found.fewest
+            few, where = cases.fewest
             check = Check("distinct l-diversity", few >= asked, f"l = {number}", f"{few} values in {where}")
             numbers[name] = str(few)
         elif name in ("frequency_l", "l"):
-            check, numbers[name] = _diversity(part, found, asked, name, group)
+            check, numbers[name] = _diversity(part, cases, asked, name, group)
         elif name in ("beta", "enhanced_beta"):
-            check, numbers[name] = _likeness(part, found, asked, shares, name == "enhanced_beta", group)
+            check, numbers[name] = _likeness(part, cases, asked, shares, name == "enhanced_beta", group)
         else:
-            assert found.distance is not None
-            distance, where = found.distance
+            assert cases.distance is not None
+            distance, where = cases.distance
             check = Check(
                 "t-closeness",
                 distance <= asked,
@@ -127,13 +129,13 @@ def check_promises(part: GuaranteePart, found: Found, classes: bool) -> tuple[li
     return checks, numbers
 
 
-def _diversity(part: GuaranteePart, found: Found, asked: Fraction, name: str, group: str) -> tuple[Check, str]:
+def _diversity(part: GuaranteePart, cases: WorstCases, asked: Fraction, name: str, group: str) -> tuple[Check, str]:
     """No value above a share of 1/l, and, for matches, l different ones."""
-    code = max(found.shares, key=lambda c: found.shares[c][0], default=None)
+    code = max(cases.shares, key=lambda c: cases.shares[c][0], default=None)
     if code is None:
         return Check("l-diversity", False, f"l = {text(asked)}", "no listed sensitive value"), "0"
-    share, where = found.shares[code]
-    few, place = found.fewest
+    share, where = cases.shares[code]
+    few, place = cases.fewest
     words = f"{part.values[code].value!r} has a share of {text(share)} in {where}; {few} values at least"
     rare = arithmetic.l_kept(share.numerator, share.denominator, asked)
     passed = rare and (name != "l" or few >= asked)
@@ -148,17 +150,17 @@ def _diversity(part: GuaranteePart, found: Found, asked: Fraction, name: str, gr
 
 
 def _likeness(
-    part: GuaranteePart, found: Found, beta: Fraction, shares: list[Fraction], enhanced: bool, group: str
+    part: GuaranteePart, cases: WorstCases, beta: Fraction, shares: list[Fraction], enhanced: bool, group: str
 ) -> tuple[Check, str]:
     """psi_i <= (1 + beta) phi_i, or the enhanced bound."""
-    gains = {code: arithmetic.gain(share, shares[code]) for code, (share, _) in found.shares.items()}
+    gains = {code: arithmetic.gain(share, shares[code]) for code, (share, _) in cases.shares.items()}
     name = "enhanced beta-likeness" if enhanced else "beta-likeness"
     if not gains:
         return Check(name, False, f"beta = {text(beta)}", "no listed sensitive value"), "0"
     bound = {code: arithmetic.beta_bound(shares[code], beta, enhanced) for code in gains}
-    broken = [code for code in gains if found.shares[code][0] > bound[code]]
+    broken = [code for code in gains if cases.shares[code][0] > bound[code]]
     worst = max(broken or gains, key=lambda code: gains[code])
-    share, where = found.shares[worst]
+    share, where = cases.shares[worst]
     check = Check(
         name,
         not broken,
@@ -171,11 +173,11 @@ def _likeness(
     return check, text(max(gains.values()))
 
 
-def within_thresholds(part: GuaranteePart, found: Found) -> Check:
+def within_thresholds(part: GuaranteePart, cases: WorstCases) -> Check:
     """No value above the threshold that the manifest states for it, where it states one."""
     broken = [
         f"{part.values[code].value!r}: {text(share)} in {where}, threshold {part.values[code].threshold}"
-        for code, (share, where) in found.shares.items()
+        for code, (share, where) in cases.shares.items()
         if part.values[code].threshold is not None and share > exact(str(part.values[code].threshold))
     ]
     stated = sum(value.threshold is not None for value in part.values)
@@ -188,9 +190,9 @@ def within_thresholds(part: GuaranteePart, found: Found) -> Check:
     )
 
 
-def shares_as_stated(part: GuaranteePart, found: Found, staged: bool) -> tuple[Check, dict[str | None, str]]:
+def shares_as_stated(part: GuaranteePart, cases: WorstCases, staged: bool) -> tuple[Check, dict[str | None, str]]:
     """The largest share of each value, beside the manifest's `achieved`."""
-    measured = {part.values[code].value: text(share) for code, (share, _) in found.shares.items()}
+    measured = {part.values[code].value: text(share) for code, (share, _) in cases.shares.items()}
     faults = [
         f"{value.value!r}: stated {value.achieved}, found {measured.get(value.value)}"
         for value in part.values

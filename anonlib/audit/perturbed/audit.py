@@ -13,7 +13,7 @@ from anonlib.audit.perturbed.facts import PerturbedFacts
 from anonlib.audit.perturbed.judge import judge, subtables_of
 from anonlib.audit.perturbed.original import compare
 from anonlib.audit.perturbed.tables import scan, too_large
-from anonlib.audit.published import check_told, described, numbering
+from anonlib.audit.published import described, numbering, require_columns
 from anonlib.audit.verdict import Verdict
 from anonlib.engine.relational import DataFrame
 from anonlib.engine.tables import FEW_RECORDS
@@ -44,7 +44,7 @@ def audit(
     Never raises on a bad release: it returns a verdict that failed. Evidence names sub-tables and values of the release.
     Raises TypeError when staged tables are audited without `columns`, or with `evidence`, of which this layout has none.
     """
-    check_told(columns, staged)
+    require_columns(columns, staged)
     if evidence:
         raise TypeError(f"evidence: a perturbed release leaves none, and {', '.join(evidence)} would not be looked at")
     facts = PerturbedFacts(described(tables))
@@ -58,9 +58,9 @@ def audit(
     operators, records = scan(tables[OPERATORS], tables[MICRODATA], sensitive, few)
     numbers = numbering(tables[MICRODATA], records.measured.rows, records.ranges)
     facts = replace(facts, operators=operators, records=records, numbering=numbers)
-    found = judge(facts, manifest, columns, staged)
+    verdict = judge(facts, manifest, columns, staged)
     subtables = subtables_of(operators, records)
     if original is None or subtables is None:
-        return found
+        return verdict
     chances = {t.number: (t.p, t.q) for t in subtables}
-    return found.with_checks(compare(tables, manifest, original, operators.entries, chances))
+    return verdict.with_checks(compare(tables, manifest, original, operators.entries, chances))

@@ -83,7 +83,7 @@ def judge(facts: PerturbedFacts, manifest: Manifest, columns: Columns | None = N
         _published_rows(manifest, records),
         no_row_numbers(MICRODATA, facts.numbering),
     ]
-    checks += [contents(name, manifest.tables[name], found, staged) for name, found in measured.items()]
+    checks += [contents(name, manifest.tables[name], of_table, staged) for name, of_table in measured.items()]
     if subtables is None:
         return Verdict(tuple(checks), tables=measured)
     numbers = {"rho1": text(requirement.rho1), "rho2": text(_largest(achieved, requirement))}
@@ -152,7 +152,7 @@ def subtables_of(operators: OperatorFacts, records: MicrodataFacts) -> list[SubT
     held: dict[int | None, list[int]] = {}
     for i, entry in enumerate(operators.entries):
         held.setdefault(entry.subtable, []).append(i)
-    found = []
+    subtables = []
     for line in operators.lines:
         number: Any = line[SUBTABLE]
         here = held.get(number, [])
@@ -168,10 +168,10 @@ def subtables_of(operators: OperatorFacts, records: MicrodataFacts) -> list[SubT
         if not LEAST < gamma - 1 < 1 / LEAST or not 1 <= numbers[0] < MOST or sum(map(int, counts)) >= MOST:  # type: ignore[arg-type]
             return None
         observed = tuple(records.observed[i] for i in here)
-        found.append(SubTable(number, values, counts, observed, numbers[0], numbers[1], gamma, *numbers[2:]))  # type: ignore[arg-type]
-    if not found or sorted(t.number for t in found) != list(range(len(found))) or operators.uneven:
+        subtables.append(SubTable(number, values, counts, observed, numbers[0], numbers[1], gamma, *numbers[2:]))  # type: ignore[arg-type]
+    if not subtables or sorted(t.number for t in subtables) != list(range(len(subtables))) or operators.uneven:
         return None
-    return found if all(len(set(t.values)) == len(t.values) for t in found) else None
+    return subtables if all(len(set(t.values)) == len(t.values) for t in subtables) else None
 
 
 def _schema(tables: Described, manifest: Manifest, columns: Columns | None) -> Check:
@@ -180,20 +180,20 @@ def _schema(tables: Described, manifest: Manifest, columns: Columns | None) -> C
     if set(tables) != {MICRODATA, OPERATORS} or set(manifest.tables) != {MICRODATA, OPERATORS}:
         return Check("columns", False, asked, f"tables {sorted(tables)}; the manifest lists {sorted(manifest.tables)}")
     faults = [fault for table in (MICRODATA, OPERATORS) for fault in column_faults(tables, manifest, table)]
-    found, sensitive = dict(tables[MICRODATA]), sensitive_columns(manifest)
-    if found.get(SUBTABLE) != "int":
+    present, sensitive = dict(tables[MICRODATA]), sensitive_columns(manifest)
+    if present.get(SUBTABLE) != "int":
         faults.append(f"{MICRODATA} must have {SUBTABLE} int")
-    if not sensitive or any(name not in found for name in sensitive):
+    if not sensitive or any(name not in present for name in sensitive):
         faults.append(f"{MICRODATA} lacks the sensitive column")
     else:
-        layout = operator_types({name: found[name] for name in sensitive})
+        layout = operator_types({name: present[name] for name in sensitive})
         if dict(tables[OPERATORS]) != layout:
             faults.append(f"{OPERATORS} must have {', '.join(f'{n} {t}' for n, t in layout.items())}")
     if columns is not None:
         own = {c.name.lower() for c in columns.sensitive}
         allowed = {n.lower() for n in (*columns.quasi_identifier_names, *columns.other, SUBTABLE)} | own
-        faults += [f"{n!r} is not to be published" for n in found if n.lower() not in allowed]
-        faults += [f"{MICRODATA} lacks the column {n!r}" for n in sorted(allowed - {n.lower() for n in found})]
+        faults += [f"{n!r} is not to be published" for n in present if n.lower() not in allowed]
+        faults += [f"{MICRODATA} lacks the column {n!r}" for n in sorted(allowed - {n.lower() for n in present})]
     return columns_check(asked, faults)
 
 
@@ -224,17 +224,17 @@ def _operators(operators: OperatorFacts, subtables: Sequence[SubTable] | None) -
 
 def _conserved(manifest: Manifest, operators: OperatorFacts) -> Check:
     """Over all sub-tables each value is counted as often as the manifest says."""
-    found: Counter[str | None] = Counter()
+    counted: Counter[str | None] = Counter()
     for entry in operators.entries:
-        found[entry.value] += entry.count or 0
+        counted[entry.value] += entry.count or 0
     wanted = {v.value: v.count for v in manifest.guarantee.values}
-    wrong = sorted((v for v in found.keys() | wanted.keys() if found[v] != wanted.get(v, 0)), key=str)
+    wrong = sorted((v for v in counted.keys() | wanted.keys() if counted[v] != wanted.get(v, 0)), key=str)
     return Check(
         name="overall counts of sensitive values",
         passed=not wrong,
         asked="over all sub-tables each value as often as the manifest states",
         achieved=f"{len(wrong):,} values differ",
-        evidence=f"{wrong[0]!r}: stated {wanted.get(wrong[0], 0):,}, the sub-tables have {found[wrong[0]]:,}"
+        evidence=f"{wrong[0]!r}: stated {wanted.get(wrong[0], 0):,}, the sub-tables have {counted[wrong[0]]:,}"
         if wrong
         else None,
     )
@@ -269,11 +269,11 @@ def _privacy(subtables: Sequence[SubTable], requirement: Requirement) -> Check:
 
 def _beliefs(subtables: Sequence[SubTable]) -> dict[str | None, Fraction]:
     """Value -> the largest belief in it that a published value may leave, over all sub-tables. Exact."""
-    found: dict[str | None, Fraction] = {}
+    largest: dict[str | None, Fraction] = {}
     for t in subtables:
         for value, belief in zip(t.values, arithmetic.beliefs(t.counts, t.gamma), strict=True):
-            found[value] = max(found.get(value, Fraction(0)), Fraction(*belief))
-    return found
+            largest[value] = max(largest.get(value, Fraction(0)), Fraction(*belief))
+    return largest
 
 
 def _largest(achieved: Mapping[str | None, Fraction], requirement: Requirement) -> Fraction:
@@ -286,12 +286,12 @@ def _achieved_as_stated(
     """The beliefs that the manifest prints are those of the tables."""
     faults = []
     for part in manifest.guarantee.values:
-        found = text(achieved[part.value]) if part.value in achieved else "none"
-        if part.achieved != found and not (staged and part.achieved is None):
-            faults.append(f"{part.value!r}: stated {part.achieved}, found {found}")
-    given, largest = manifest.guarantee.achieved.get("rho2"), text(_largest(achieved, requirement))
-    if given != largest and not (staged and given is None):
-        faults.append(f"rho2: stated {given}, found {largest}")
+        belief = text(achieved[part.value]) if part.value in achieved else "none"
+        if part.achieved != belief and not (staged and part.achieved is None):
+            faults.append(f"{part.value!r}: stated {part.achieved}, found {belief}")
+    stated, largest = manifest.guarantee.achieved.get("rho2"), text(_largest(achieved, requirement))
+    if stated != largest and not (staged and stated is None):
+        faults.append(f"rho2: stated {stated}, found {largest}")
     asked = "the largest belief in each value as the manifest states it"
     return Check("achieved beliefs", not faults, asked, f"{len(faults):,} differ", faults[0] if faults else None)
 
@@ -301,21 +301,21 @@ def _numbers(manifest: Manifest, subtables: Sequence[SubTable], requirement: Req
     n = sum(t.size for t in subtables)
     counts = [v.count for v in manifest.guarantee.values]
     shares = [Fraction(v.count, n) for v in manifest.guarantee.values if v.value in requirement.protected]
-    found: dict[str, float] = {"mean_retention": sum(t.size * t.p for t in subtables) / n}
+    recomputed: dict[str, float] = {"mean_retention": sum(t.size * t.p for t in subtables) / n}
     try:
         factor = arithmetic.confidence(exact(manifest.method.parameters.get("delta", "")))
     except (AnonlibError, ArithmeticError, ValueError):
         factor = math.nan
-    found["error_bound"] = sum(t.size * arithmetic.share_error(t.size, t.p, factor) for t in subtables) / n
+    recomputed["error_bound"] = sum(t.size * arithmetic.share_error(t.size, t.p, factor) for t in subtables) / n
     squares = sum(arithmetic.count_variance(t.counts, t.p) for t in subtables)
-    found["count_error"] = math.sqrt(squares / len(counts))
+    recomputed["count_error"] = math.sqrt(squares / len(counts))
     if shares and max(shares) < requirement.rho2:
         p = float(arithmetic.retained(len(counts), arithmetic.bayes_factor(max(shares), requirement.rho2)))
-        found["uniform_retention"], found["uniform_error_bound"] = p, arithmetic.share_error(n, p, factor)
-        found["uniform_count_error"] = math.sqrt(arithmetic.count_variance(counts, p) / len(counts))
+        recomputed["uniform_retention"], recomputed["uniform_error_bound"] = p, arithmetic.share_error(n, p, factor)
+        recomputed["uniform_count_error"] = math.sqrt(arithmetic.count_variance(counts, p) / len(counts))
     faults = [
         f"{name}: stated {manifest.utility[name]}, found {value}"
-        for name, value in found.items()
+        for name, value in recomputed.items()
         if name in manifest.utility and not math.isclose(manifest.utility[name], value, rel_tol=1e-9)
     ]
     setting: Counter[int] = Counter()
@@ -329,7 +329,7 @@ def _numbers(manifest: Manifest, subtables: Sequence[SubTable], requirement: Req
         name="the manifest's numbers",
         passed=not faults,
         asked="sizes, retention and error bounds of the sub-tables as stated",
-        achieved=f"{len(subtables):,} sub-tables retain {found['mean_retention']:.2%}; {len(faults):,} differ",
+        achieved=f"{len(subtables):,} sub-tables retain {recomputed['mean_retention']:.2%}; {len(faults):,} differ",
         evidence="; ".join(faults[:3]) or None,
     )
 
@@ -350,14 +350,14 @@ def _perturbed(subtables: Sequence[SubTable]) -> Check:
     cells = [
         Cells(t.p, t.q, np.array(t.counts, dtype=np.int64), np.array(t.observed, dtype=np.int64)) for t in subtables
     ]
-    found = plausible(cells)
+    finding = plausible(cells)
     shown = None
-    if not found.passed and found.worst is not None:
-        t, at = subtables[found.worst[0]], found.worst[1]
-        expected = cells[found.worst[0]].expected[at]
+    if not finding.passed and finding.worst is not None:
+        t, at = subtables[finding.worst[0]], finding.worst[1]
+        expected = cells[finding.worst[0]].expected[at]
         shown = f"sub-table {t.number}: {t.values[at]!r} published {t.observed[at]:,} times, {expected:,.1f} expected"
     asked = f"published counts as the operators give them (false alarm once in {1 / FALSE_ALARM:,.0f})"
-    return Check("values are perturbed", found.passed, asked, found.words, shown)
+    return Check("values are perturbed", finding.passed, asked, finding.words, shown)
 
 
 def _within_domains(records: MicrodataFacts) -> Check:
@@ -374,5 +374,5 @@ def _within_domains(records: MicrodataFacts) -> Check:
 
 def _published_rows(manifest: Manifest, records: MicrodataFacts) -> Check:
     """One row per published record."""
-    published, found = manifest.rows.published, records.measured.rows
-    return Check("published rows", found == published, f"{published:,}", f"{found:,} in {MICRODATA}")
+    published, number = manifest.rows.published, records.measured.rows
+    return Check("published rows", number == published, f"{published:,}", f"{number:,} in {MICRODATA}")

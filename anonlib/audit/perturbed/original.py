@@ -61,27 +61,27 @@ def _transitions(
     chances: Mapping[int, tuple[float, float]],
 ) -> Small[Check]:
     salts = (fresh_salt(), fresh_salt())
-    found = types(microdata)
-    published = {"s": SUBTABLE, "y": text_of({n: found[n] for n in sensitive_columns(manifest)})}
+    kinds = types(microdata)
+    published = {"s": SUBTABLE, "y": text_of({n: kinds[n] for n in sensitive_columns(manifest)})}
     determined = determined_values(original, manifest, names, salts)
     pairs = keyed(microdata, names, salts, published).join(determined, ["k0", "k1"])
     limit = 4 * len(entries) + 1_000
     by_true = aggregate(pairs, ["s", "value"], {"n": "count(1)", "kept": "count_if(y <=> value)"})
-    by_seen = aggregate(pairs, ["s", "y"], {"n": "count(1)"})
+    by_published = aggregate(pairs, ["s", "y"], {"n": "count(1)"})
     return Small.of(
-        [Small.of_rows(by_true.limit(limit), limit, list), Small.of_rows(by_seen.limit(limit), limit, list)],
+        [Small.of_rows(by_true.limit(limit), limit, list), Small.of_rows(by_published.limit(limit), limit, list)],
         lambda answers: _plausible(answers[0], answers[1], entries, chances),
     )
 
 
 def _plausible(
     of_true: list[dict[str, Any]],
-    of_seen: list[dict[str, Any]],
+    of_published: list[dict[str, Any]],
     entries: Sequence[Entry],
     chances: Mapping[int, tuple[float, float]],
 ) -> Check:
     true = {(r["s"], r["value"]): int(r["n"]) for r in of_true}
-    seen = {(r["s"], r["y"]): int(r["n"]) for r in of_seen}
+    published = {(r["s"], r["y"]): int(r["n"]) for r in of_published}
     domain: dict[int | None, list[str | None]] = {}
     for entry in entries:
         domain.setdefault(entry.subtable, []).append(entry.value)
@@ -107,7 +107,7 @@ def _plausible(
     cells = [
         Cells(
             *chances[i],
-            *(np.array([table.get((i, v), 0) for v in domain[i]], dtype=np.int64) for table in (true, seen)),
+            *(np.array([table.get((i, v), 0) for v in domain[i]], dtype=np.int64) for table in (true, published)),
         )
         for i in numbers
     ]

@@ -23,12 +23,12 @@ class Requirement:
     @staticmethod
     def of(manifest: Manifest) -> Requirement | None:
         """None when the parameters are no such requirement."""
-        given, values = manifest.method.parameters, manifest.guarantee.values
+        parameters, values = manifest.method.parameters, manifest.guarantee.values
         n = sum(v.count for v in values)
         try:
             shares = {v.value: Fraction(v.count, n) for v in values}
-            rho1 = exact(given["rho1"]) if given.get("rho1") is not None else max(shares.values())
-            rho2 = exact(given["rho2"])
+            rho1 = exact(parameters["rho1"]) if parameters.get("rho1") is not None else max(shares.values())
+            rho2 = exact(parameters["rho2"])
         except (AnonlibError, KeyError, TypeError, ValueError, ZeroDivisionError):
             return None
         return Requirement(rho1, rho2, frozenset(v for v, share in shares.items() if share <= rho1))
@@ -39,20 +39,20 @@ def requirement_follows(manifest: Manifest, requirement: Requirement | None) -> 
     name, asked = "the requirement follows from the parameters", "rho1, rho2 and the protected values, recomputed"
     if requirement is None or not 0 < requirement.rho2 < 1 or not 0 < requirement.rho1 < requirement.rho2:
         return Check(name, False, asked, "the parameters state no 0 < rho1 < rho2 < 1")
-    given = manifest.guarantee
+    guarantee = manifest.guarantee
     faults = [
-        f"{key}: stated {given.asked.get(key)}, the parameters give {text(wanted)}"
+        f"{key}: stated {guarantee.asked.get(key)}, the parameters give {text(wanted)}"
         for key, wanted in (("rho1", requirement.rho1), ("rho2", requirement.rho2))
-        if _exact_or_none(given.asked.get(key)) != wanted
+        if _exact_or_none(guarantee.asked.get(key)) != wanted
     ]
-    for v in given.values:
+    for v in guarantee.values:
         wanted = requirement.rho2 if v.value in requirement.protected else None
         if _exact_or_none(v.threshold) != wanted:
             faults.append(f"{v.value!r}: stated threshold {v.threshold}, should be {wanted and text(wanted)}")
     if not requirement.protected:
         faults.append("no value is protected")
-    found = f"{len(requirement.protected):,} of {len(given.values):,} values protected, {len(faults):,} faults"
-    return Check(name, not faults, asked, found, faults[0] if faults else None)
+    achieved = f"{len(requirement.protected):,} of {len(guarantee.values):,} values protected, {len(faults):,} faults"
+    return Check(name, not faults, asked, achieved, faults[0] if faults else None)
 
 
 def _exact_or_none(written: str | None) -> Fraction | None:

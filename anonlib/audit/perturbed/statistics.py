@@ -89,8 +89,8 @@ def plausible(subtables: Sequence[Cells]) -> Finding:
         share = off / allowed
         if len(share) and share.max() > furthest:
             furthest, worst = float(share.max()), (i, int(share.argmax()))
-    found = [s for s in (t.chi_square() for t in subtables) if s is not None]
-    total, freedom = sum(s for s, _ in found), sum(f for _, f in found)
+    chi_squares = [s for s in (t.chi_square() for t in subtables) if s is not None]
+    total, freedom = sum(s for s, _ in chi_squares), sum(f for _, f in chi_squares)
     words = f"the furthest of {cells:,} counts at {furthest:.2f} of what chance allows"
     fine = furthest <= 1
     if freedom:

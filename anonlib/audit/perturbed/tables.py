@@ -41,9 +41,9 @@ MAX_ENTRIES = 5_000_000
 
 def too_large(operators: DataFrame) -> str | None:
     """Why the operators cannot be fetched, or None."""
-    found = one_row(aggregate(operators, [], {"n": "count(1)", "e": f"sum(greatest(size({DOMAIN}), size({COUNTS})))"}))
-    if int(found["n"]) > MAX_SUBTABLES or int(found["e"] or 0) > MAX_ENTRIES:
-        return f"{OPERATORS} has {found['n']:,} rows and {found['e'] or 0:,} values in its domains"
+    totals = one_row(aggregate(operators, [], {"n": "count(1)", "e": f"sum(greatest(size({DOMAIN}), size({COUNTS})))"}))
+    if int(totals["n"]) > MAX_SUBTABLES or int(totals["e"] or 0) > MAX_ENTRIES:
+        return f"{OPERATORS} has {totals['n']:,} rows and {totals['e'] or 0:,} values in its domains"
     return None
 
 
@@ -69,7 +69,7 @@ def _operator_facts(operators: DataFrame, sensitive: Mapping[str, str]) -> Small
     held = select(operators, {SUBTABLE: SUBTABLE, "held": f"explode(arrays_zip({DOMAIN}, {COUNTS}))"})
     parts = columns_of_value(f"held.{DOMAIN}", list(sensitive))
     apart = select(held, {SUBTABLE: SUBTABLE, "anonlib count": f"held.{COUNTS}", **parts})
-    told = select(apart, {SUBTABLE: SUBTABLE, "value": text_of(sensitive), "n": quoted("anonlib count")})
+    entry_rows = select(apart, {SUBTABLE: SUBTABLE, "value": text_of(sensitive), "n": quoted("anonlib count")})
 
     def facts(answers: list[Any]) -> OperatorFacts:
         hashed, lines, listed = answers
@@ -86,7 +86,7 @@ def _operator_facts(operators: DataFrame, sensitive: Mapping[str, str]) -> Small
         [
             Small.of_row(sums, dict),
             Small.of_rows(select(operators, plain | lengths), MAX_SUBTABLES, list),
-            Small.of_rows(told, MAX_ENTRIES, list),
+            Small.of_rows(entry_rows, MAX_ENTRIES, list),
         ],
         facts,
     )
@@ -132,21 +132,21 @@ class _Cells:
         first = min(strange, key=_nulls_first, default=None)
         return [cell | {"one": first} for cell in known]
 
-    def facts(self, found: list[dict[str, Any]], entries: Sequence[Entry]) -> MicrodataFacts:
+    def facts(self, cells: list[dict[str, Any]], entries: Sequence[Entry]) -> MicrodataFacts:
         """Rows, checksum, published counts of each entry, records outside their domain, ranges of whole-number columns."""
         observed = [0] * len(entries)
-        for r in found:
+        for r in cells:
             if r["code"] is not None:
                 observed[r["code"]] += int(r["n"])
-        strangers = [r for r in found if r["code"] is None]
-        low, middle, high = (sum(int(r[name]) for r in found) for name in _PIECES)
+        strangers = [r for r in cells if r["code"] is None]
+        low, middle, high = (sum(int(r[name]) for r in cells) for name in _PIECES)
         extremes = {
-            f"{side}{i}": min_or_max([r[f"{side}{i}"] for r in found if r[f"{side}{i}"] is not None], default=None)
+            f"{side}{i}": min_or_max([r[f"{side}{i}"] for r in cells if r[f"{side}{i}"] is not None], default=None)
             for i in range(len(self.names))
             for side, min_or_max in (("low", min), ("high", max))
         }
         return MicrodataFacts(
-            measured=Measured(sum(int(r["n"]) for r in found), combine((low, middle, high))),
+            measured=Measured(sum(int(r["n"]) for r in cells), combine((low, middle, high))),
             observed=tuple(observed),
             strangers=sum(int(r["n"]) for r in strangers),
             stranger=_shown(strangers[0]["one"]) if strangers else None,
