@@ -23,7 +23,7 @@ class Bound:
 
     @property
     def kept(self) -> bool:
-        """Compared by multiplying across."""
+        """Whether the number achieved is within the one asked for; exact, both fractions multiplied across."""
         left = self.achieved.numerator * self.asked.denominator
         right = self.asked.numerator * self.achieved.denominator
         return left >= right if self.least else left <= right

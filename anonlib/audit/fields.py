@@ -37,7 +37,7 @@ class Kind:
     words: tuple[str, ...] = ()
 
     def holds(self, value: Any) -> bool:
-        """bool is no int here."""
+        """Whether `value` is of this kind. True and False are no numbers, though Python's bool is an int."""
         if isinstance(value, str):
             return value in self.words
         return isinstance(value, self.types) and not isinstance(value, bool)
@@ -181,7 +181,7 @@ def _flat(parameters: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _among(stated: Any, known: Any) -> bool:
-    """Whether a parameter is as it is known; one that a later version has besides may be missing."""
+    """Whether the `stated` value of a parameter is the `known` one; a mapping may lack keys that a later version added."""
     if isinstance(stated, Mapping) and isinstance(known, Mapping):
         return all(key in known and _among(value, known[key]) for key, value in stated.items())
     return str(stated) == str(known)

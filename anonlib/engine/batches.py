@@ -78,7 +78,7 @@ def partial_sums(frame: DataFrame, kernel: PartitionSum, length: int) -> Float64
 
 
 def summed(frame: DataFrame, kernel: PartitionSum, length: int) -> Small[Float64Array]:
-    """`partial_sums`, still to be asked for."""
+    """The sum that `partial_sums` returns, as a result to be collected together with others."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         vector = np.asarray(kernel(batches), dtype=np.float64)

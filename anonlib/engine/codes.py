@@ -88,12 +88,12 @@ def _known_code(place: str, code: str) -> str:
 
 
 def code_columns(coded: DataFrame) -> list[str]:
-    """q0, q1, ... in order."""
+    """The columns of quasi-identifiers' codes: q0, q1, ... as they stand in `coded`."""
     return [name for name in coded.columns if re.fullmatch("q[0-9]+", name)]
 
 
 def sensitive_columns(coded: DataFrame) -> list[str]:
-    """s0, s1, ... in order."""
+    """The columns of sensitive values' codes: s0, s1, ... as they stand in `coded`."""
     return [name for name in coded.columns if re.fullmatch("s[0-9]+", name)]
 
 

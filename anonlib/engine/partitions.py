@@ -35,7 +35,7 @@ Locate = Callable[[list[Codes]], Int64Array]
 
 
 def in_one_piece(coded: DataFrame) -> DataFrame:
-    """`coded`, located in one partition. Narrow."""
+    """`coded` with `partition` = 0: all records are one partition. Narrow: no shuffle here."""
     return with_columns(coded, {PARTITION: "0L"})
 
 

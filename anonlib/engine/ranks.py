@@ -138,7 +138,7 @@ class PartitionRanks:
         return code, rank
 
     def finish(self) -> None:
-        """Refuses unless every counted record was seen."""
+        """Raises TaskRefusal unless the partition held every record that the first pass counted in it."""
         if (self._next != self._end).any():
             raise TaskRefusal(f"partition {self._partition} holds fewer rows than the first pass counted; {CHANGED}")
 

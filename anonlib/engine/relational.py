@@ -72,17 +72,17 @@ class Small(Generic[Answer]):
 
     @staticmethod
     def of_row(frame: DataFrame, read: Callable[[Row], Answer]) -> Small[Answer]:
-        """What the single row of a global aggregate says."""
+        """An answer read from the single row of a global aggregate."""
         return Small(((frame, 1),), lambda results: read(results[0][0]))
 
     @staticmethod
     def of_rows(frame: DataFrame, limit: int, read: Callable[[list[Row]], Answer]) -> Small[Answer]:
-        """What at most `limit` rows say."""
+        """An answer read from the rows of `frame`, at most `limit` of them; more raise when it is collected."""
         return Small(((frame, limit),), lambda results: read(results[0]))
 
     @staticmethod
     def of(parts: Sequence[Small[Any]], read: Callable[[list[Any]], Answer]) -> Small[Answer]:
-        """What several answers say together."""
+        """An answer read from the answers to `parts`, in their order."""
 
         def answer(results: list[list[Row]]) -> Answer:
             rest = iter(results)

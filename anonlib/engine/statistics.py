@@ -216,7 +216,7 @@ def _hashes(frame: DataFrame, sensitive: str, spark_type: str, counts: Sensitive
 
 
 def typed_value(text_sql: str, spark_type: str) -> str:
-    """SQL: the inverse of `value_text`."""
+    """SQL that gives back the value, of `spark_type`, whose text by `value_text` is `text_sql`."""
     return text_sql if spark_type == "string" else f"CAST({text_sql} AS {spark_type})"
 
 

@@ -77,7 +77,7 @@ class Coded:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """m of each sensitive column."""
+        """How many values each sensitive column has, in the order of `statistics`."""
         return tuple(each.counts.m for each in self.statistics)
 
     @property
@@ -206,7 +206,7 @@ class ClassBoxes:
 
 
 def class_schema(coded: Coded) -> str:
-    """DDL of boxes with their class."""
+    """DDL of what `over_classes` publishes: boxes in codes, sensitive codes, and the class of each record."""
     return box_schema(coded.quasi_identifiers, sensitive=len(coded.sizes), more=f"{EC_ID} bigint")
 
 

@@ -41,7 +41,7 @@ class Asked:
     t: Fraction | None = None
 
     def numbers(self) -> dict[str, str]:
-        """{name: exact text} of what is asked."""
+        """{name of a promise: its number, as exact text}, of the promises that are asked."""
         asked = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {name: text(Fraction(number)) for name, number in asked.items() if number is not None}
 

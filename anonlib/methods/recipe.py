@@ -95,7 +95,7 @@ class Recipe(Protocol[Parameters]):
 
 @dataclass(frozen=True)
 class TwoFunctions(Generic[Parameters]):
-    """A recipe of two functions."""
+    """A recipe given as two functions, one that publishes and one that explains."""
 
     publish: Callable[[Microdata, Parameters, Run], Draft]
     explain: Callable[[Microdata, Parameters, Say], Explanation]

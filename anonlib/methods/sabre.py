@@ -88,7 +88,7 @@ class Asked:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """m of each sensitive column."""
+        """How many values each sensitive column has, in the order of `statistics`."""
         return tuple(each.counts.m for each in self.statistics)
 
     @property
@@ -102,7 +102,7 @@ def together(closeness: Sequence[TCloseness]) -> Requirement:
 
 
 def halving(domains: tuple[Domain, ...], closeness: Sequence[TCloseness], k: int) -> Halving:
-    """The kernel of refined classes."""
+    """The kernel of refined classes: a partition is halved on while all sensitive columns stay close."""
     first = together([replace(each, t=each.t * FIRST) for each in closeness])
     sizes = tuple(each.distance.m for each in closeness)
     return Halving(domains, sizes, closeness[0].distance.positions, (first, together(closeness)), k)
@@ -235,7 +235,7 @@ def _guarantee(table: Microdata, promised: Asked, wanted: Sabre) -> GuaranteePar
 
 
 def packing_details(packing: Packing) -> dict[str, int | float]:
-    """What the driver chose from counts alone."""
+    """For the manifest: which sub-buckets were chosen, from counts alone, and the largest distance a class may come to."""
     parts = packing.sub_buckets
     return {
         "sub_buckets": parts.number,

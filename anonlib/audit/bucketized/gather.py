@@ -60,7 +60,7 @@ def gather(
 
 
 def added(sums: Sequence[Pieces]) -> Pieces:
-    """Sums of checksum pieces, piece by piece."""
+    """The pieces of one checksum over all rows, from those over parts of them: each piece summed by itself."""
     return (sum(s[0] for s in sums), sum(s[1] for s in sums), sum(s[2] for s in sums))
 
 

@@ -31,7 +31,7 @@ from anonlib.sql import quoted
 
 
 def scan_boxes(microdata: DataFrame, manifest: Manifest) -> Small[BoxFacts]:
-    """Everything the audit wants of single rows."""
+    """What the audit wants of rows taken one by one: checksum, ranges, malformed boxes, how far boxes reach, what they lose."""
     parts = manifest.quasi_identifiers
     ranged, projected, aggregated = range_columns(microdata, [EC_ID])
     projected |= {f"fault{i}": _malformed(part) for i, part in enumerate(parts)}

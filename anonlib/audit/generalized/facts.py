@@ -32,7 +32,11 @@ class AttributeFacts:
 
 @dataclass(frozen=True)
 class BoxFacts:
-    """All of `microdata`, by rows."""
+    """What a scan of `microdata` shows of rows taken one by one.
+
+    ranges : {whole-number column: (min, max)}; attributes : of each quasi-identifier, in the manifest's order
+    null_classes : rows without a class
+    """
 
     measured: Measured
     ranges: dict[str, tuple[int, int]]

@@ -43,7 +43,7 @@ _DRAWN = "anonlib drawn"
 
 
 def compare(microdata: DataFrame, manifest: Manifest, original: DataFrame) -> list[Check]:
-    """The checks that need the original."""
+    """The checks that need the original, or the check of its columns alone where that failed."""
     columns = _columns(manifest, original)
     if not columns.passed:
         return [columns]

@@ -373,6 +373,6 @@ def _within_domains(records: MicrodataFacts) -> Check:
 
 
 def _published_rows(manifest: Manifest, records: MicrodataFacts) -> Check:
-    """One row per published record."""
+    """`microdata` has as many rows as the manifest says were published."""
     published, number = manifest.rows.published, records.measured.rows
     return Check("published rows", number == published, f"{published:,}", f"{number:,} in {MICRODATA}")

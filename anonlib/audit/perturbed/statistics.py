@@ -42,13 +42,13 @@ class Cells:
 
     @property
     def expected(self) -> Float64Array:
-        """(m,) E[O]."""
+        """(m,): how many records are expected to be published with each value."""
         mean: Float64Array = self.p * self.true + self.q * self.true.sum()
         return mean
 
     @property
     def variances(self) -> Float64Array:
-        """(m,) Var[O]."""
+        """(m,): the variance of the number of records published with each value."""
         a, n = self.p + self.q, self.true.sum()
         spread: Float64Array = self.true * a * (1 - a) + (n - self.true) * self.q * (1 - self.q)
         return spread

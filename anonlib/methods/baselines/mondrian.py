@@ -61,7 +61,7 @@ def explain(table: Microdata, wanted: Mondrian, say: Say) -> Explanation:
 
 @dataclass(frozen=True)
 class Cuts:
-    """The record kernel, for one partition."""
+    """The kernel of one partition: cuts it while every class keeps `requirement`. Returns (n,) int64, the class of each record."""
 
     domains: tuple[Domain, ...]
     m: int

@@ -92,7 +92,7 @@ def explain(table: Microdata, wanted: RingGeneralization, say: Say) -> Explanati
 
 @dataclass(frozen=True)
 class Dealing:
-    """The record kernel, for one partition."""
+    """The kernel of one partition: puts its records on rings; the box of each record's l matches, and evidence for the audit."""
 
     domains: tuple[Domain, ...]
     m: int
@@ -120,7 +120,10 @@ class Dealing:
         }
 
     def rings(self, columns: list[Codes], sensitive: Int64Array) -> Rings:
-        """The rings of a partition's records."""
+        """The rings of a partition's records, within Mondrian's classes where `within_classes` asks for it.
+
+        Raises AnonlibError when the partition no longer keeps `requirement`: the input changed.
+        """
         if not self.requirement.holds(np.bincount(sensitive, minlength=self.m)[None, :])[0]:
             raise AnonlibError(f"a partition can no longer keep the promise; {CHANGED}")
         curve = hilbert_positions(columns, self.domains)

@@ -85,7 +85,7 @@ def explain(table: Microdata, wanted: TIncognito, say: Say) -> Explanation:
 
 @dataclass(frozen=True)
 class _Lookup:
-    """The record kernel."""
+    """The kernel on batches: looks up the class of each record, from its codes, and the box of that class."""
 
     finder: ClassFinder
     boxes: list[Box]
