@@ -1,6 +1,6 @@
 """Run the checks, show what each says, and end with a summary: what ran, how long it took, what failed. Standard library only.
 
-Test runs go two at a time. Each tells the CPU seconds of all its processes too, Java and Python workers among them: they say what a
+Test runs go three at a time. Each tells the CPU seconds of all its processes too, Java and Python workers among them: they say what a
 run costs on any machine, however busy; wall seconds of two lanes cannot fall below half of their sum on two cores.
 
 .venv/bin/python scripts/check.py lint       style, types, import contracts
@@ -39,7 +39,7 @@ class Step:
 LINT = (
     Step("style (ruff check)", NEWEST, ("ruff", "check", ".")),
     Step("format (ruff format)", NEWEST, ("ruff", "format", "--check", ".")),
-    Step("types of the pure code (mypy)", NEWEST, ("mypy",)),
+    Step("types (mypy)", NEWEST, ("mypy",)),
     Step("import contracts (import-linter)", NEWEST, ("lint-imports",)),
 )
 PYTEST = ("python", "-m", "pytest")
@@ -48,12 +48,12 @@ TOGETHER = ("--together", "{together}")
 ON_NEWEST = (*PYTEST, *TOGETHER, "-m", "spark and not slow", "tests")
 ON_3_5 = ("tests/engine", "tests/contract")
 
-# two at a time, in this order: one lane runs what is short and then joins the other, so that both end together
+# three at a time: a session of Spark plans most of the time and leaves half a core idle; what is short goes last, so that all end together
 TESTS = (
     Step("Spark tests, newest Spark, one half", NEWEST, ON_NEWEST),
-    Step("tests that need no Spark", NEWEST, (*PYTEST, "-m", "not spark and not slow", "tests")),
-    Step("what versions may change, Spark 3.5", SPARK_3_5, (*PYTEST, "-m", "every_spark and not slow", *ON_3_5)),
     Step("Spark tests, newest Spark, the rest", NEWEST, ON_NEWEST),
+    Step("what versions may change, Spark 3.5", SPARK_3_5, (*PYTEST, "-m", "every_spark and not slow", *ON_3_5)),
+    Step("tests that need no Spark", NEWEST, (*PYTEST, "-m", "not spark and not slow", "tests")),
 )
 NIGHTLY = (
     Step("all tests, newest Spark", NEWEST, PYTEST),
@@ -64,8 +64,8 @@ NIGHTLY = (
     ),
 )
 GROUPS = {"lint": (LINT, ()), "all": (LINT, TESTS), "nightly": (LINT, NIGHTLY)}
-"""name: (steps one after the other, steps two at a time): one Spark session leaves half of two cores idle."""
-AT_ONCE = 2
+"""name: (steps one after the other, steps `AT_ONCE` at a time)."""
+AT_ONCE = 3
 CPU_SECONDS = re.compile(r"CPU seconds of all processes: (\d+)")
 """As tests/conftest.py tells them at the end of a test run."""
 

@@ -88,7 +88,7 @@ def test_diabetes_diagnoses_are_eligible_singletons_included():
     assert counts.m == 717
     assert int(counts.counts.min()) == 1
     thresholds = FPrivacy.linear(8, "0.02").thresholds(counts)
-    optimal = choose.solve(counts, thresholds, "optimal", 50, time_limit=15)
+    optimal = choose.solve(counts, thresholds, "optimal", 50, time_limit=300)
     assert optimal.gap <= 1e-4
     assert (
         oracle.loss([s for s, b in zip(optimal.setting.sizes, optimal.setting.numbers, strict=True) for _ in range(b)])
