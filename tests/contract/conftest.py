@@ -15,11 +15,11 @@ import pytest
 import yaml
 
 from anonlib import workflow
-from anonlib.spec import METHODS, load_spec
+from anonlib.spec import load_spec
 from tests.contract import tables
 from tests.contract.elsewhere import ONE_FILE_EACH
 from tests.contract.gathered import Gathered, gathered
-from tests.contract.methods import asked, in_depth, publishes_other
+from tests.contract.methods import asked, elsewhere, in_depth, publishes_other
 from tests.door import Outcome, cut, key_file, multiset, of_its_own, write_files
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,14 +91,14 @@ class Releases:
         """{method: what is told of its release, made again in a session of another kind, and its `release`}; see `elsewhere.py`."""
         folder = self.home / kind
         folder.mkdir()
-        confs = [str(self.written(method, folder, method)) for method in METHODS]
+        confs = [str(self.written(method, folder, method)) for method in elsewhere()]
         done = subprocess.run(
             [sys.executable, "-m", "tests.contract.elsewhere", kind, *confs], env=of_its_own(), cwd=ROOT,
             capture_output=True, text=True, timeout=900, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-3000:]
         told = json.loads(done.stdout.strip().splitlines()[-1])
-        return {method: told[method] | {"release": Outcome(0, "", "", folder / method)} for method in METHODS}
+        return {method: told[method] | {"release": Outcome(0, "", "", folder / method)} for method in elsewhere()}
 
     def same(self, method: str, other: Outcome) -> None:
         """Asserts that another release of the method holds the same rows, as written and by the audit's checksums."""

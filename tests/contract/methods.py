@@ -7,6 +7,7 @@ method which joins is run by all of them without a line here, when its example s
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from anonlib.methods.recipe import Recipe, TwoFunctions
 from anonlib.spec import METHODS
 from anonlib.spec.layouts import RULES
 from anonlib.spec.yaml_text import parse_yaml
+from tests.thorough import some
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "conf" / "releases"
 PARTITION_SIZE = 60
@@ -65,6 +67,16 @@ def over(suite: str, *methods: str) -> pytest.MarkDecorator:
 def _method(suite: str, name: str) -> Any:
     reason = EXCEPT.get((suite, name))
     return name if reason is None else pytest.param(name, marks=pytest.mark.skip(reason=f"{suite}, {name}: {reason}"))
+
+
+def elsewhere() -> list[str]:
+    """The methods that are made again in sessions of another kind, which takes a quarter of a minute each.
+
+    All of them in nightly runs; at every change the published ones and Mondrian, whose road the other baselines go too, and on Spark 3.5
+    one of each layout.
+    """
+    newest = int(version("pyspark").split(".")[0]) >= 4
+    return some(METHODS, "bucketize", "perturb", "heterogeneous", *(("sabre", "mondrian") if newest else ()))
 
 
 def recipe_of(name: str) -> Recipe[Any]:

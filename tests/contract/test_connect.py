@@ -6,7 +6,7 @@ import importlib.util
 
 import pytest
 
-from tests.contract.methods import over
+from tests.contract.methods import elsewhere, over
 
 pytestmark = pytest.mark.spark
 
@@ -24,7 +24,7 @@ def connect(releases):
     return releases.elsewhere("connect")
 
 
-@over("Connect")
+@over("Connect", *elsewhere())
 def test_connect_and_classic_publish_the_same_rows(releases, connect, method):
     told = connect[method]
     assert "connect" in told["session"]

@@ -62,7 +62,7 @@ def copy(tmp_path: Path) -> Path:
 
 def run(folder: Path, *command: str) -> str:
     data = os.environ.get("ANONLIB_DATA", str(ROOT.parent / "shared" / "data"))
-    environment = {**os.environ, "PYTHONPATH": str(folder), "ANONLIB_DATA": data}
+    environment = {**os.environ, "PYTHONPATH": str(folder), "ANONLIB_DATA": data, "ANONLIB_THOROUGH": "1"}
     done = subprocess.run(
         [sys.executable, "-m", *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
