@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import model_validator
 
 from anonlib.spec.layouts import LayoutName
+from anonlib.spec.leaks import refuse_leak
 from anonlib.spec.method import Method
 from anonlib.spec.part import Flag, NotNegative, fault
 from anonlib.spec.sizes import Many, PartitionSize
@@ -58,18 +59,7 @@ class Heterogeneous(Method):
                 "under l buckets always come out even, so nobody is made up and nobody left out; leave it out",
                 at="remainder",
             )
-        leaking = self.leaking
-        if leaking and not self.allow_minimality_leak:
-            raise fault(
-                f"{leaking[0]} lets quasi-identifiers decide with sensitive values, which an adversary who knows the method can turn "
-                "around; it is for comparisons: leave it out, or add allow_minimality_leak: true",
-                at=leaking[0],
-            )
-        if self.allow_minimality_leak and not leaking:
-            raise fault(
-                "nothing here leaks by minimality; leave this out, or ask for far_apart or refine too",
-                at="allow_minimality_leak",
-            )
+        refuse_leak(next(iter(self.leaking), None), self.allow_minimality_leak, "far_apart or refine")
         return self
 
     @property

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from anonlib.spec.layouts import LayoutName
+from anonlib.spec.leaks import refuse_leak
 from anonlib.spec.method import Method
 from anonlib.spec.part import Flag, fault, whole
 from anonlib.spec.sizes import PARTITION_SIZE, Closeness, PartitionSize
@@ -48,18 +49,7 @@ class Sabre(Method):
                 "splitting classes on takes no neighbours; leave neighbours out, or write refine: false for SABRE as published",
                 at="neighbours",
             )
-        leaking = self.leaking
-        if leaking and not self.allow_minimality_leak:
-            raise fault(
-                f"{leaking} lets quasi-identifiers decide with sensitive values, which an adversary who knows the method can turn "
-                "around; it is for comparisons: leave it out, or add allow_minimality_leak: true",
-                at=leaking,
-            )
-        if self.allow_minimality_leak and not leaking:
-            raise fault(
-                "nothing here leaks by minimality; leave this out, or ask for refine or neighbours too",
-                at="allow_minimality_leak",
-            )
+        refuse_leak(self.leaking, self.allow_minimality_leak, "refine or neighbours")
         return self
 
     @property
