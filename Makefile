@@ -39,6 +39,6 @@ env-spark35:  ## set up .venv-spark35 (Spark 3.5)
 	@$(PYTHON) scripts/setup_env.py .venv-spark35
 
 clean:  ## remove the environments and everything that was made here
-	rm -rf .venv .venv-spark35 demo build dist *.egg-info .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache \
+	rm -rf .venv .venv-spark35 demo build dist *.egg-info .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .grimp_cache \
 	  spark-warehouse metastore_db derby.log benchmarks/results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
