@@ -11,6 +11,8 @@ BUCKET_ID = "bucket_id"
 COUNT = "count"
 SUBTABLE = "subtable"
 EC_ID = "ec_id"
+WORKING = "anonlib "
+"""How the names of columns begin that a run adds to records while it works on them, and drops again."""
 
 
 @dataclass(frozen=True)

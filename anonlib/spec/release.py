@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 from anonlib.errors import SpecError
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.spec.keys import read_key_reference
-from anonlib.spec.layouts import RULES
+from anonlib.spec.layouts import RULES, WORKING
 from anonlib.spec.method import Method
 from anonlib.spec.methods import read_method
 from anonlib.spec.part import Fault, Faults, Flag, Part, Text, did_you_mean, fault, listed, read_text, shown
@@ -309,6 +309,15 @@ class ReleaseSpec(Part):
             )
             for role, name in self.columns.roles()
             if role != "identifiers" and name.lower() in layout.reserved
+        ]
+        faults += [
+            (
+                f"columns.{role}",
+                f"{name!r}: names that begin with {WORKING!r} are kept for columns that a run works with; rename it in the input (a view "
+                "will do)",
+            )
+            for role, name in self.columns.roles()
+            if role != "identifiers" and name.lower().startswith(WORKING)
         ]
         if not layout.publishes_other:
             faults += [

@@ -230,6 +230,21 @@ FAULTS = {
         minimal(columns={"quasi_identifiers": ["age"], "sensitive": "job", "other": ["AGE"]}),
         ["columns.other: 'AGE' is already named under quasi_identifiers as 'age', which Spark does not tell apart"],
     ),
+    "name of a working column": (
+        minimal(
+            columns={
+                "quasi_identifiers": ["Anonlib order"],
+                "sensitive": "anonlib coded",
+                "other": ["x", "anonlib packed"],
+            }
+        ),
+        [
+            "columns.quasi_identifiers: 'Anonlib order': names that begin with 'anonlib '",
+            "columns.sensitive: 'anonlib coded'",
+            "columns.other: 'anonlib packed'",
+            "rename it",
+        ],
+    ),
     "reserved name": (
         minimal(columns={"quasi_identifiers": ["Bucket_ID"], "sensitive": "count"}),
         [
