@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import anonlib
-from anonlib.audit import folder, folder_judge
+from anonlib.audit import fields, folder, folder_judge
 from anonlib.audit.registry import AUDITORS
 from anonlib.audit.verdict import Check, Verdict
 from anonlib.engine import reading, tables
@@ -27,7 +27,6 @@ from anonlib.methods.registry import RECIPES
 from anonlib.release import reuse, storage
 from anonlib.release.manifest import (
     AuditPart,
-    CheckPart,
     ColumnPart,
     GuaranteePart,
     Manifest,
@@ -265,7 +264,7 @@ def _audited(manifest: Manifest, draft: Draft, table: Microdata, place: storage.
     verdict = replace(verdict, checks=(*verdict.checks, *folder_judge.judge(lies_there, manifest, staged=True)))
     if mode == "gate" and not verdict.passed:
         raise AuditRefused(refusal(verdict))
-    checks = [CheckPart(**asdict(check)) for check in verdict.checks] if mode != "off" else []
+    checks = [fields.recorded(check) for check in verdict.checks] if mode != "off" else []
     guarantee = _achieved(manifest.guarantee, verdict.achieved, verdict.numbers)
     also = [_achieved(part, *verdict.also.get(part.sensitive, ({}, {}))) for part in guarantee.also]
     return manifest.model_copy(

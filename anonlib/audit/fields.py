@@ -14,7 +14,7 @@ from typing import Any
 
 from anonlib.audit.verdict import Check
 from anonlib.errors import AnonlibError
-from anonlib.release.manifest import GuaranteePart, Manifest
+from anonlib.release.manifest import CheckPart, GuaranteePart, Manifest
 from anonlib.spec.methods import METHODS, read_method
 from anonlib.spec.part import Faults
 
@@ -118,6 +118,22 @@ def nothing_else(manifest: Manifest) -> Check:
         asked="keys, kinds and sizes that the format names",
         achieved="so they are" if not faults else f"{len(faults)} are not",
     )
+
+
+def recorded(check: Check) -> CheckPart:
+    """A check as a manifest records it: values of any length may stand in its texts, of which `TEXT` characters are kept."""
+    evidence = None if check.evidence is None else _kept(check.evidence)
+    return CheckPart(
+        name=check.name,
+        passed=check.passed,
+        asked=_kept(check.asked),
+        achieved=_kept(check.achieved),
+        evidence=evidence,
+    )
+
+
+def _kept(text: str) -> str:
+    return text if len(text) <= TEXT else f"{text[: TEXT - 3]}..."
 
 
 def _faults(manifest: Manifest) -> Iterator[str]:

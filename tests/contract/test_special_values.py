@@ -156,6 +156,14 @@ def test_a_handful_of_records(door):
 VALUES_FEW = ("flu", "cold", "gout")
 
 
+def test_values_longer_than_a_manifest_records_of_a_check(door):
+    values = [name * 600 for name in VALUES_FEW]
+    source = door.input(people(60, values))
+    outcome = door.run(source, method=bucketize(l=3, max_bucket_size=6)).published()
+    assert counted(outcome.table("st"), "illness") == dict.fromkeys(values, 20)
+    assert door.call("audit", str(outcome.output), "--original", str(source)).code == 0
+
+
 def test_a_domain_of_many_values(door):
     """15,000 of them nightly, fewer at every change; a few of them three times, the rest once."""
     many = trials(15_000, 3_000)
