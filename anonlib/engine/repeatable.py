@@ -55,9 +55,10 @@ def looks_small(frame: DataFrame) -> bool:
 
     A guess, good enough for how to compute: what is not known to be small is not.
     """
-    estimate = _ESTIMATE.search(plan_text(frame, "cost"))
-    return estimate is not None and float(estimate[1]) * _UNITS[estimate[2]] <= SMALL
+    estimate = _ESTIMATE.search(plan_text(frame, "cost"))  # the first is that of the whole plan
+    unit = None if estimate is None else _UNITS.get(estimate[2])
+    return estimate is not None and unit is not None and float(estimate[1]) * unit <= SMALL
 
 
 _UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20}
-_ESTIMATE = re.compile(r"sizeInBytes=(\d+(?:\.\d+)?) (B|KiB|MiB)\b")
+_ESTIMATE = re.compile(r"sizeInBytes=(\d+(?:\.\d+)?(?:E\+?\d+)?) ([A-Za-z]+)\b")

@@ -97,5 +97,7 @@ def test_what_looks_small(spark, path, tmp_path):
     assert looks_small(spark.read.parquet(path))
     assert looks_small(spark.read.parquet(path).where("id > 3").selectExpr("upper(s)"))
     assert not looks_small(spark.read.parquet(wide))
+    # few records on both sides, and many together
+    assert not looks_small(spark.read.parquet(path).crossJoin(spark.range(10**9)))
     # of these Spark knows no size
     assert not looks_small(spark.createDataFrame([(1,)], "a int"))
