@@ -31,7 +31,7 @@ from anonlib.engine.domains import QuasiIdentifiers
 from anonlib.engine.numeric_codes import code_type, value_of
 from anonlib.engine.relational import select
 from anonlib.engine.statistics import typed_value
-from anonlib.engine.values import SHORT, small_table, text_at
+from anonlib.engine.values import is_short, small_table, text_at
 from anonlib.hierarchy import Hierarchy
 from anonlib.sql import quoted
 
@@ -66,7 +66,7 @@ def decode(
 
     Per numeric attribute A: A_min, A_max. Per categorical one: A, an array sorted as Spark sorts (a missing value last), and A_label when a
     hierarchy gives one (the lowest node above the set). Then the sensitive columns and `keep`. One broadcast join per sensitive
-    column of more than `SHORT` values, and one pass through Arrow when an attribute is categorical; no shuffle.
+    column whose values are no short list, and one pass through Arrow when an attribute is categorical; no shuffle.
     """
     frame, published = _with_sets(boxes, quasi_identifiers, [*(f"s{i}" for i in range(len(sensitive))), *keep]), {}
     for i, column in enumerate(quasi_identifiers.columns):
@@ -79,7 +79,7 @@ def decode(
                 published[f"{column.name}_label"] = f"b.q{i}_label"
     frame = frame.alias("b")
     for i, (name, (values, kind)) in enumerate(sensitive.items()):
-        if 0 < len(values) <= SHORT:
+        if is_short(values):
             published[name] = text_at(f"b.s{i}", values, kind)
             continue
         pairs = small_table(boxes, "code int, text string", list(enumerate(values)))

@@ -25,7 +25,7 @@ from anonlib.engine.numeric_codes import code_of
 from anonlib.engine.relational import aggregate, one_row, select
 from anonlib.engine.statistics import value_text
 from anonlib.engine.tables import types
-from anonlib.engine.values import SHORT, position_of, small_table
+from anonlib.engine.values import is_short, position_of, small_table
 from anonlib.errors import AnonlibError
 from anonlib.sql import quoted
 
@@ -53,7 +53,7 @@ def encode(
 
     sensitive : {column: its values as text in the order of their codes}, as `SensitiveCounts.values` has them
 
-    One broadcast join per categorical or sensitive column of more than `SHORT` values; partitions and the order of rows stay. A value
+    One broadcast join per categorical or sensitive column whose values are no short list; partitions and the order of rows stay. A value
     that is in no domain fails the task that meets it: the input changed since the domains were read.
     """
     kinds = types(frame)
@@ -67,7 +67,7 @@ def encode(
         dictionaries[f"s{i}"] = tuple(values)
     kept = {f"kept_{i}": quoted(name) for i, name in enumerate(keep)}  # names of the input may be like ours
     coded = select(frame, started | kept)
-    short = {code: known for code, known in dictionaries.items() if 0 < len(known) <= SHORT}
+    short = {code: known for code, known in dictionaries.items() if is_short(known)}
     if short:
         places = {code: _known_code(position_of(code, known), code) for code, known in short.items()}
         coded = select(coded, {n: places.get(n, n) for n in (*started, *kept)})

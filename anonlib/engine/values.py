@@ -18,15 +18,25 @@ from anonlib.sql import literal, quoted
 
 SHORT = 64
 """Values of a list that may stand in an expression: going down it takes about as long as looking a value up in a hash table."""
+SHORT_TEXT = 100_000
+"""Characters of such a list, all values together: an expression is written out, parsed and sent along with every task."""
+
+
+def is_short(texts: Sequence[str | None]) -> bool:
+    """Whether a list of values may stand in an expression: 1 to `SHORT` of them, of at most `SHORT_TEXT` characters together."""
+    return 0 < len(texts) <= SHORT and sum(len(text or "") for text in texts) <= SHORT_TEXT
 
 
 def text_at(code: str, texts: Sequence[str | None], spark_type: str) -> str:
-    """SQL: the value of `spark_type` whose text is texts[code]; null for a code out of range. For lists of up to `SHORT` values."""
+    """SQL: the value of `spark_type` whose text is texts[code]; null for a code out of range. For lists that are short (`is_short`)."""
     return f"get(array({', '.join(typed_value(literal(text), spark_type) for text in texts)}), {code})"
 
 
 def position_of(text: str, texts: Sequence[str | None]) -> str:
-    """SQL: the bigint i with texts[i] equal to `text`, two nulls being equal; null where it is none of them. Up to `SHORT` texts."""
+    """SQL: the bigint i with texts[i] equal to `text`, two nulls being equal; null where it is none of them.
+
+    For lists that are short (`is_short`).
+    """
     cases = " ".join(f"WHEN {text} <=> {literal(known)} THEN {i}L" for i, known in enumerate(texts))
     return f"CASE {cases} END"
 
@@ -41,10 +51,10 @@ def with_values(
 ) -> DataFrame:
     """`frame` with new columns `types` {name: Spark type}, the k-th from texts[code][k]; `code` is SQL of an int in range.
 
-    A projection or, for more than `SHORT` texts, one broadcast join of as many rows as there are texts; partitions and the order of rows
-    stay.
+    A projection or, where the texts are no short list, one broadcast join of as many rows as there are texts; partitions and the order of
+    rows stay.
     """
-    if len(texts) <= SHORT:
+    if all(is_short([row[k] for row in texts]) for k in range(len(types))):
         values = {
             name: F.expr(text_at("`anonlib coded`", [row[k] for row in texts], kind))
             for k, (name, kind) in enumerate(types.items())

@@ -7,7 +7,7 @@ import pytest
 from anonlib.engine.local_table import local_table
 from anonlib.engine.relational import Small, aggregate, collected, rows, select
 from anonlib.engine.session import run_settings
-from anonlib.engine.values import SHORT, position_of, small_table, text_at, with_values
+from anonlib.engine.values import SHORT, SHORT_TEXT, is_short, position_of, small_table, text_at, with_values
 from anonlib.errors import AnonlibError
 
 pytestmark = pytest.mark.spark
@@ -74,6 +74,14 @@ def test_texts_in_expressions_are_those_of_the_list(spark):
     assert all(row["id"] == row["at"] for row in rows(back, 20))
     other = spark.range(1).selectExpr("'b' AS text")
     assert rows(select(other, {"at": position_of("text", TEXTS)}), 1) == [{"at": None}]
+
+
+def test_what_a_short_list_is():
+    assert is_short(["a"] * SHORT)
+    assert not is_short(["a"] * (SHORT + 1))
+    assert is_short([None, "a" * SHORT_TEXT])
+    assert not is_short(["a" * (SHORT_TEXT // 2), None, "b" * (SHORT_TEXT // 2 + 1)])
+    assert not is_short([])
 
 
 @pytest.mark.parametrize("m", [SHORT, SHORT + 1])

@@ -23,7 +23,7 @@ from anonlib.engine.batches import tallied
 from anonlib.engine.checksum import row_hash
 from anonlib.engine.relational import DataFrame, Small, aggregate, select, with_columns
 from anonlib.engine.statistics import value_text
-from anonlib.engine.values import SHORT, position_of, small_table
+from anonlib.engine.values import is_short, position_of, small_table
 from anonlib.queries.boxes import column
 from anonlib.spec.layouts import EC_ID
 
@@ -64,7 +64,7 @@ def scan_classes(
 
 def _with_codes(cells: DataFrame, values: Sequence[str | None]) -> DataFrame:
     """`cells` and `code`, the number of their text in `values`; null for none of them. Longer lists are joined, by broadcast."""
-    if 0 < len(values) <= SHORT:
+    if is_short(values):
         return with_columns(cells, {"code": position_of("text", values)})
     listed = [(_key_of(text), i) for i, text in enumerate(values)]
     known = small_table(cells, "key string, code bigint", listed)
