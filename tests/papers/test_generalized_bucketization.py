@@ -15,7 +15,6 @@ from anonlib.solvers.buckets.bucket_candidates import Candidates
 from anonlib.solvers.buckets.transport import transport
 from tests.data import table_path
 from tests.oracles import bucket_settings as oracle
-from tests.thorough import THOROUGH
 
 
 def sensitive(counts) -> SensitiveCounts:
@@ -89,8 +88,8 @@ def test_diabetes_diagnoses_are_eligible_singletons_included():
     assert counts.m == 717
     assert int(counts.counts.min()) == 1
     thresholds = FPrivacy.linear(8, "0.02").thresholds(counts)
-    optimal = choose.solve(counts, thresholds, "optimal", 50, time_limit=300 if THOROUGH else 10)
-    assert optimal.gap <= (1e-4 if THOROUGH else 0.05)  # how far it gets within its time, the machine says
+    optimal = choose.solve(counts, thresholds, "optimal", 50, time_limit=300)
+    assert optimal.gap <= 1e-4
     assert (
         oracle.loss([s for s, b in zip(optimal.setting.sizes, optimal.setting.numbers, strict=True) for _ in range(b)])
         == optimal.loss
