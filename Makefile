@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test nightly lint pure slow bench notebook env env-spark35 clean
+.PHONY: help demo test nightly lint pure slow bench notebook env env-spark35 both clean
 
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -11,10 +11,10 @@ help:  ## list these commands
 demo: env  ## publish a real table: the guarantee, the solver's choice, the audit, and where the release lies
 	@$(BIN)/python jobs/demo.py
 
-test: env env-spark35  ## style, types, import contracts, all tests on the newest Spark, those that versions may change on Spark 3.5
+test: both  ## style, types, import contracts, all tests on the newest Spark, those that versions may change on Spark 3.5
 	@$(BIN)/python scripts/check.py all
 
-nightly: env env-spark35  ## as test, with more random tables, and all of the engine's tests on Spark 3.5
+nightly: both  ## as test, with more random tables, and all of the engine's tests on Spark 3.5
 	@ANONLIB_THOROUGH=1 $(BIN)/python scripts/check.py nightly
 
 lint: env  ## style, types and import contracts only
@@ -34,6 +34,9 @@ notebook: env  ## run the notebooks from beginning to end
 
 env:  ## set up .venv (newest Spark)
 	@$(PYTHON) scripts/setup_env.py .venv
+
+both:
+	@$(PYTHON) scripts/setup_env.py .venv .venv-spark35
 
 env-spark35:  ## set up .venv-spark35 (Spark 3.5)
 	@$(PYTHON) scripts/setup_env.py .venv-spark35

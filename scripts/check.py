@@ -36,11 +36,13 @@ class Step:
     command: tuple[str, ...]
 
 
-LINT = (
+STYLE = (
     Step("style (ruff check)", NEWEST, ("ruff", "check", ".")),
     Step("format (ruff format)", NEWEST, ("ruff", "format", "--check", ".")),
-    Step("types (mypy)", NEWEST, ("mypy",)),
+)
+SHAPE = (
     Step("import contracts (import-linter)", NEWEST, ("lint-imports",)),
+    Step("types (mypy)", NEWEST, ("mypy",)),
 )
 PYTEST = ("python", "-m", "pytest")
 TOGETHER = ("--together", "{together}")
@@ -63,7 +65,7 @@ NIGHTLY = (
         (*PYTEST, "-m", "spark and not slow", *ON_3_5),
     ),
 )
-GROUPS = {"lint": (LINT, ()), "all": (LINT, TESTS), "nightly": (LINT, NIGHTLY)}
+GROUPS = {"lint": (STYLE, SHAPE), "all": (STYLE, (*TESTS, *SHAPE)), "nightly": (STYLE, (*NIGHTLY, *SHAPE))}
 """name: (steps one after the other, steps `AT_ONCE` at a time)."""
 AT_ONCE = 3
 CPU_SECONDS = re.compile(r"CPU seconds of all processes: (\d+)")

