@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,17 @@ from tests.cpu_time import of_process_tree
 from tests.together import pytest_addoption, pytest_runtestloop
 
 __all__ = ["pytest_addoption", "pytest_runtestloop"]
+
+
+HERE = Path(__file__).parent
+COLLECTED = pytest.StashKey[Counter[str]]()
+"""{folder of tests: how many tests were collected there, before `-m` or `-k` left any out}."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """For `tests/structure/test_collection.py`."""
+    config.stash[COLLECTED] = Counter(item.path.relative_to(HERE).parts[0] for item in items)
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -41,6 +41,8 @@ RUN_SETTINGS = {
     # 100,000 records a batch: ten times fewer hand-overs to Python than Spark's default, and a worker still needs some 100 MB
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Spark 4.3 would turn all columns of a row into column vectors and back, for one that a Python function is given: twice the time
+    "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
     # a session may have them on: files that cannot be read would be left out in silence, and not by every pass
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
