@@ -151,7 +151,7 @@ def query(
     if as_json:
         _print_json({"release": path, "predicate": predicate, **asdict(estimate)})
     else:
-        out.print(str(estimate))
+        out.print(_escape(str(estimate)), soft_wrap=True)
 
 
 @app.command()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from anonlib.engine.relational import DataFrame
-from anonlib.queries.bucketized import CountEstimate
+from anonlib.queries.estimates import CountEstimate
 from anonlib.queries.reconstruction import ReconstructedCount
 from anonlib.release import bucketized, bucketized_count, generalized, generalized_count, perturbed, perturbed_count
 from anonlib.release.manifest import Manifest
