@@ -45,7 +45,7 @@ def evaluate(
     original : the input after the missing-value policy. Its quasi-identifiers are those of the manifest.
     attacks  : play those of `anonlib.evaluation.attacks_registry` that apply
 
-    Spark jobs: one per attribute for the domains, one for the true counts, two for the estimates, one for MSBS, five for the attacks;
+    Spark jobs: one per attribute for the domains, one for the true counts, three for the estimates, one for MSBS, five for the attacks;
     never one per query. Raises SpecError for a column of the release that the original lacks, or a domain that is too large.
     """
     sensitive = manifest.guarantee.sensitive
@@ -91,7 +91,8 @@ def true_counts(original: DataFrame, workload: Workload, records: int) -> Float6
 def estimates(tables: Mapping[str, DataFrame], workload: Workload, manifest: Manifest) -> Float64Array:
     """(Q,) the release's estimate of each query, as `Release.count` gives it but for certain bounds.
 
-    Two jobs: the kinds of buckets; both tables grouped by bucket, joined, one pass over the buckets.
+    Three jobs: the kinds of buckets, and twice both tables grouped by bucket, joined, one pass over the buckets: for the queries and for
+    what each attribute tells by itself, where it has up to `anonlib.queries.many_counts.MAX_SINGLES` values.
     """
     value = f"CAST({quoted(workload.sensitive)} AS STRING)"
     known = kinds_of(tables[ST], manifest, value)
@@ -109,7 +110,11 @@ def estimates(tables: Mapping[str, DataFrame], workload: Workload, manifest: Man
     for q, query in enumerate(workload.queries):
         accepted[list(query.accepted.get(secret, range(m + 1))), q] = 1
     place = [m if text is None else code.get(text, m) for text in values]
-    flat = crossed(tables, workload, asked.conditions, manifest.rows.published)
+    attributes = [a for a in workload.domains if a != secret]
+    own, singles = asked.conditions[: asked.queries], asked.conditions[asked.queries :]
+    flat = crossed(tables, workload, own, attributes, manifest.rows.published)
+    if singles:  # apart: masks of long domains are made for the queries alone
+        flat = np.concatenate([flat, crossed(tables, workload, singles, asked.alone, manifest.rows.published)])
     return answers(Flattening(kinds), flat[:, place].T, asked, accepted[place])
 
 
@@ -123,11 +128,18 @@ def flattened(tables: Mapping[str, DataFrame], workload: Workload, records: int)
 
 
 def crossed(
-    tables: Mapping[str, DataFrame], workload: Workload, conditions: Sequence[Condition], records: int
+    tables: Mapping[str, DataFrame],
+    workload: Workload,
+    conditions: Sequence[Condition],
+    attributes: Sequence[str],
+    records: int,
 ) -> Float64Array:
-    """(C, m + 1) flattened estimates of how many records meet each condition and have each value of the workload; last, a missing one."""
+    """(C, m + 1) flattened estimates of how many records meet each condition and have each value of the workload; last, a missing one.
+
+    attributes : those that conditions are on. One job.
+    """
     values = workload.domains[workload.sensitive]
-    visible = {a: d for a, d in workload.domains.items() if a != workload.sensitive}
+    visible = {a: workload.domains[a] for a in attributes}
     kernel = CrossedBuckets(Masks.of(visible, conditions), workload.sensitive, values, COUNT, missing=True)
     length = len(conditions) * (len(values) + 1)
     tasks = max(2, min(_tasks(records), MAX_NUMBERS // length))

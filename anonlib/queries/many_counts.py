@@ -17,7 +17,7 @@ from anonlib.queries.flattening import Flattening
 Condition = Mapping[str, Sequence[int]]
 """Attribute -> the codes that it accepts; an attribute that is absent accepts everything."""
 MAX_SINGLES = 1_000
-"""Attributes of up to so many values have a condition for each; of others, each query's own condition is asked."""
+"""Attributes of up to so many values have a condition for each, of which priors are made; others tell nothing to priors."""
 _QUERIES = 500
 """Queries answered at a time."""
 
@@ -26,30 +26,28 @@ _QUERIES = 500
 class Asked:
     """C conditions: those of Q queries, and then those on one attribute that their priors are made of.
 
-    conditions : (C,) the first Q are the queries
+    conditions : (C,) the first Q are the queries; the others are on one of the attributes `alone` each
     parts      : for each attribute, (queries that ask about it; for each of these the numbers of conditions that add up to its own)
     """
 
     conditions: list[Condition]
     queries: int
     parts: list[tuple[Int64Array, list[Int64Array]]]
+    alone: list[str]
 
     @staticmethod
     def of(queries: Sequence[Condition], sizes: Mapping[str, int]) -> Asked:
         """queries : the visible part of each; sizes : attribute -> how many values it has."""
         conditions: list[Condition] = list(queries)
         parts = []
-        for attribute, size in sizes.items():
+        alone = [attribute for attribute, size in sizes.items() if size <= MAX_SINGLES]
+        for attribute in alone:
             of = [q for q, query in enumerate(queries) if attribute in query and len(query) > 1]
             first = len(conditions)
-            if size <= MAX_SINGLES:
-                conditions += [{attribute: (code,)} for code in range(size)]
-                places = [first + np.array(queries[q][attribute], dtype=np.int64) for q in of]
-            else:
-                conditions += [{attribute: queries[q][attribute]} for q in of]
-                places = [np.array([first + i]) for i in range(len(of))]
+            conditions += [{attribute: (code,)} for code in range(sizes[attribute])]
+            places = [first + np.array(queries[q][attribute], dtype=np.int64) for q in of]
             parts.append((np.array(of, dtype=np.int64), places))
-        return Asked(conditions, len(queries), parts)
+        return Asked(conditions, len(queries), parts, alone)
 
 
 def answers(system: Flattening, flat: Float64Array, asked: Asked, accepted: Float64Array) -> Float64Array:
