@@ -7,6 +7,7 @@ Results go to standard output (with --json as one JSON object), messages and pro
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import sys
@@ -137,21 +138,37 @@ def audit(
 def query(
     path: ReleasePath,
     predicate: Annotated[
-        str, typer.Argument(help="SQL over the published columns, e.g. \"age > 30 AND occupation = 'x'\".")
-    ],
+        str | None, typer.Argument(help="SQL over the published columns, e.g. \"age > 30 AND occupation = 'x'\".")
+    ] = None,
+    by: Annotated[
+        list[str] | None, typer.Option(help="Count each value of this column; again for each combination with another.")
+    ] = None,
+    mean: Annotated[str | None, typer.Option(help="The mean of this numeric column, instead of a count.")] = None,
     as_json: Json = False,
     master: Master = None,
     remote: Remote = None,
 ) -> None:
     """Estimate how many records meet PREDICATE, from the published tables alone."""
+    if mean is not None and by:
+        raise SpecError("query: --by and --mean are two questions; ask one of them")
+    if predicate is None and mean is None and not by:
+        raise SpecError("query: give a predicate, a column to count --by, or a --mean")
     with _progress() as say:
         release = open_release(_session(master, remote, say), path)
         say("counting")
-        estimate = release.count(predicate)
-    if as_json:
-        _print_json({"release": path, "predicate": predicate, **asdict(estimate)})
+        if by:
+            groups = release.group_rows(*by, where=predicate)
+        else:
+            estimate = release.count(predicate or "TRUE") if mean is None else release.mean(mean, predicate)
+    if by:
+        _show_groups({"release": path, "predicate": predicate, "by": by}, groups, as_json)
+    elif as_json:
+        asked = {"release": path, "predicate": predicate} | ({} if mean is None else {"mean": mean})
+        answer = asdict(estimate)
+        nobody = mean is not None and math.isnan(answer["estimate"])  # JSON has no nan
+        _print_json({**asked, **answer, **({"estimate": None} if nobody else {})})
     else:
-        out.print(str(estimate))
+        out.print(_escape(str(estimate)), soft_wrap=True)
 
 
 @app.command()
@@ -354,6 +371,16 @@ def _show_worst(manifest: Manifest, most: int = 5) -> None:
             f"{float(exact(v.threshold or '1')):.4%}",
             f"{float(exact(v.achieved or '0')):.4%}",
         )
+    out.print(grid)
+
+
+def _show_groups(asked: dict[str, Any], groups: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        _print_json({**asked, "groups": groups})
+        return
+    grid = Table(*(groups[0] if groups else ()), box=None, pad_edge=False)
+    for row in groups:
+        grid.add_row(*[_escape(f"{cell:,.1f}" if isinstance(cell, float) else str(cell)) for cell in row.values()])
     out.print(grid)
 
 

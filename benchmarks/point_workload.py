@@ -99,7 +99,7 @@ def compare(frame, table: str, levels, conditions: int, folder: str) -> None:
                 found = {method: best, f"{method} raw": raw}
                 retention = f"{release.manifest.utility['mean_retention']:>16.2%}"
             else:
-                found = {method: points.bucketized_estimates(release.tables, workload, n)}
+                found = {method: points.bucketized_estimates(release.tables, workload, release.manifest)}
             seconds = time.perf_counter() - started
             for name, estimated in found.items():
                 errors = "".join(f"{points.errors(actual, estimated, n, s).average:>9.2%}" for s in SELECTIVITIES)

@@ -103,7 +103,7 @@ def measure(spark, path: Path, name: str, arguments: argparse.Namespace, scratch
                 output=str(scratch / f"{name}-{theta}-{solver}"),
             )
             published = time.perf_counter()
-            error = RelativeErrors.of(actual, estimates(release.tables, workload, records))
+            error = RelativeErrors.of(actual, estimates(release.tables, workload, release.manifest))
             seconds.append((published - started, time.perf_counter() - published))
             sizes.append(release.manifest.utility["msbs"])
             errors.append(error)

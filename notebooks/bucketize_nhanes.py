@@ -137,8 +137,8 @@ st.where("bucket_id = 0").show()
 
 # MAGIC %md
 # MAGIC ## Counting
-# MAGIC Counts on the quasi-identifiers are exact. A count that involves the income is estimated from the buckets, with a
-# MAGIC standard error and with bounds that hold for certain. Here is the truth beside it.
+# MAGIC Counts on the quasi-identifiers are exact. A count that involves the income is estimated from the buckets, with an
+# MAGIC interval that holds in 95 of 100 releases and with bounds that hold for certain. Here is the truth beside it.
 
 # COMMAND ----------
 
@@ -155,8 +155,8 @@ for question in QUESTIONS:
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC The last one is far off: education goes with income, and buckets pull what goes together towards independence. That
-# MAGIC is the price of the promise. The standard error does not tell of it; the bounds do. Over a thousand queries:
+# MAGIC Education goes with income, and buckets pull what goes together towards independence. That is the price of the promise.
+# MAGIC What kinds of buckets tell takes some of it back; where they tell little, the interval is wide. Over a thousand queries:
 
 # COMMAND ----------
 

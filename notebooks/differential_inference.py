@@ -82,8 +82,8 @@ print(release)
 # MAGIC %md
 # MAGIC ## The bound, on every person
 # MAGIC A person's bucket lists values with their counts; each is the person's with count / size. Below is the largest of these over the
-# MAGIC whole release. The release's own answers to the two queries are averages of such shares, so their ratio obeys the bound too,
-# MAGIC however many persons look like Bob.
+# MAGIC whole release. Spread evenly over each bucket, the answers to the two queries are averages of such shares, so their ratio obeys
+# MAGIC the bound too, however many persons look like Bob.
 
 # COMMAND ----------
 
@@ -91,7 +91,7 @@ st = release.tables["st"]
 size = st.groupBy("bucket_id").agg({"count": "sum"}).withColumnRenamed("sum(count)", "size")
 belief = st.join(size, "bucket_id").selectExpr("max(count / size) AS largest", "sum(size) / sum(1) AS mean").first()
 answer_x = release.count('town = "Bob\'s"').estimate
-answer_y = release.count("town = \"Bob's\" AND illness = 'flu'").estimate
+answer_y = release.count("town = \"Bob's\" AND illness = 'flu'").flattened
 print(f"bucketized: largest belief from a bucket {belief['largest']:.4f}, promised 0.2000")
 print(f"bucketized: answers {answer_y:.1f} / {answer_x:.1f} = {answer_y / answer_x:.4f}, true ratio {SHARE}")
 assert belief["largest"] <= 0.2
@@ -104,6 +104,9 @@ assert answer_y / answer_x <= 0.2
 # MAGIC Who knows how buckets are dealt can calculate back. Of a person with the flu the bucket's share of flu is 1/s, s its size. Of one
 # MAGIC without, it is f(s - 1) / (s(1 - f)) on average, f the share of flu in the table, for a bucket lists it once at most. The answers'
 # MAGIC ratio is a mixture of the two, and says what the mixture is.
+# MAGIC
+# MAGIC `release.count` does the same by solving for what each kind of bucket flattens; its `estimate` and `unbiased` are no averages of
+# MAGIC shares.
 # MAGIC
 # MAGIC That is a learner's estimate about a *group*. Its error shrinks as the group grows, and no promise of this kind bounds it.
 # MAGIC Whoever applies the group's ratio to Bob is right as often as the ratio says, here as above. A promise about one person's bucket

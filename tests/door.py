@@ -195,8 +195,9 @@ class Door:
 
 
 def bucketize(solver: str = "two_size", max_bucket_size: int = 20, **privacy: Any) -> dict[str, Any]:
-    """The method part of a spec; `fake_values` and `avoid_negative_associations` go beside the privacy part."""
-    beside = {k: privacy.pop(k) for k in ("fake_values", "avoid_negative_associations") if k in privacy}
+    """The method part of a spec; `fake_values`, `avoid_negative_associations` and `mix_companions` go beside the privacy part."""
+    own = ("fake_values", "avoid_negative_associations", "mix_companions")
+    beside = {k: privacy.pop(k) for k in own if k in privacy}
     return {"bucketize": {"privacy": privacy, "solver": solver, "max_bucket_size": max_bucket_size, **beside}}
 
 

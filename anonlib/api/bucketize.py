@@ -26,6 +26,7 @@ def bucketize(
     time_limit: float | None = None,
     fake_values: int = 0,
     avoid_negative_associations: bool = False,
+    mix_companions: bool = False,
     output: str | None = None,
     key: str | None = None,
     audit: str = "gate",
@@ -45,6 +46,7 @@ def bucketize(
         "max_bucket_size": max_bucket_size,
         "fake_values": fake_values,
         "avoid_negative_associations": avoid_negative_associations,
+        "mix_companions": mix_companions,
     }
     if time_limit is not None:
         method["time_limit"] = time_limit

@@ -23,8 +23,12 @@ from anonlib.evaluation.workloads import Query, Workload
 from anonlib.exact import exact
 from anonlib.queries.batch import Masks
 from anonlib.queries.crossed import CrossedBuckets, CrossedCounts, CrossedPerturbed, Domains
+from anonlib.queries.flattening import Flattening
+from anonlib.queries.many_counts import Asked, answers
 from anonlib.queries.reconstruction import Operators
 from anonlib.release.bucketized import QIT, ST
+from anonlib.release.bucketized_kinds import kinds_of
+from anonlib.release.manifest import Manifest
 from anonlib.release.perturbed import (
     COUNTS,
     DOMAIN,
@@ -103,10 +107,33 @@ def perturbed_estimates(
     return best.ravel(), raw.ravel()
 
 
-def bucketized_estimates(tables: Mapping[str, DataFrame], workload: Workload, records: int) -> Float64Array:
-    """(Q,) estimates from a bucketized release (Anatomy among them). One job."""
+def bucketized_estimates(tables: Mapping[str, DataFrame], workload: Workload, manifest: Manifest) -> Float64Array:
+    """(Q,) estimates from a bucketized release (Anatomy among them), as `Release.count` gives them but for certain bounds. Two jobs."""
+    known = kinds_of(tables[ST], manifest)
+    values = workload.domains[workload.sensitive]
+    own = [{a: c for a, c in q.accepted.items() if a != workload.sensitive} for q in workload.queries[:: len(values)]]
+    visible = {a: d for a, d in workload.domains.items() if a != workload.sensitive}
+    asked = Asked.of(own, {a: len(d) for a, d in visible.items()} if known else {})
+    kernel = CrossedBuckets(Masks.of(visible, asked.conditions), workload.sensitive, values, COUNT, missing=True)
+    buckets = _buckets(tables, workload, manifest.rows.published)
+    flat = partial_sums(buckets, kernel, len(asked.conditions) * (len(values) + 1)).reshape(len(asked.conditions), -1)
+    if known is None:
+        return flat[:, :-1].ravel()
+    kinds, texts = known
+    code = {text: i for i, text in enumerate(values)}
+    place = np.array([len(values) if t is None else code.get(t, len(values)) for t in texts])
+    counts = np.zeros((len(own), len(values) + 1))
+    system = Flattening(kinds)
+    for v, at in enumerate(place.tolist()):
+        accepted = np.zeros((len(place), len(own)))
+        accepted[v] = 1
+        counts[:, at] = answers(system, flat[:, place].T, asked, accepted)
+    return counts[:, :-1].ravel()
+
+
+def _buckets(tables: Mapping[str, DataFrame], workload: Workload, records: int) -> DataFrame:
+    """A row a bucket: for each attribute the texts of its records, the texts of its sensitive values, and their counts."""
     sensitive = workload.sensitive
-    kernel = CrossedBuckets(_conditions(workload), sensitive, workload.domains[sensitive], COUNT)
     visible = [a for a in workload.domains if a != sensitive]
     fields = ", ".join(f"CAST({quoted(a)} AS STRING) AS a{i}" for i, a in enumerate(visible))
     records_of = aggregate(tables[QIT], [BUCKET_ID], {"records": f"collect_list(struct({fields}))"})
@@ -116,7 +143,7 @@ def bucketized_estimates(tables: Mapping[str, DataFrame], workload: Workload, re
     )
     buckets = records_of.join(values_of, BUCKET_ID).repartition(_tasks(records))
     lists = {a: f"records.a{i}" for i, a in enumerate(visible)} | {sensitive: "pairs.v", COUNT: "pairs.c"}
-    return partial_sums(select(buckets, lists), kernel, len(workload.queries))
+    return select(buckets, lists)
 
 
 def errors(actual: Float64Array, estimated: Float64Array, records: int, selectivity: float) -> RelativeErrors:

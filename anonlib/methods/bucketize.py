@@ -6,13 +6,14 @@ m sensitive values and P partitions:
     counts        pass 1 over the sensitive column; P m counts are shuffled, m values reach the driver
     thresholds    exact, driver; Unsatisfiable names what is too frequent                                   (Lemma 1)
     solution      driver, from counts alone, independent of n                                (Algorithms 2-4, section 6.1)
-    deal          driver; how many records of each value go to each size, and where each value starts         (Section 4)
+    deal          driver; how many records of each value go to each size, and where each value starts in which band   (Section 4)
     qit           pass 2: rank within value, keyed permutation, round robin; dealt to files by bucket, sorted  (Algorithm 1)
     st            generated from the same deal, bucket by bucket; no pass over records
 
 With `fake_values` the deal is another one: what each bucket lists and which of it is fake is chosen on the driver from counts, and records
 go to the places that are real (`anonlib.solvers.buckets.fake_values`); no further pass. With `avoid_negative_associations` fakes are drawn
-afterwards, beside the deal above, which costs the shuffles that `anonlib.engine.fakes` says.
+afterwards, beside the deal above, which costs the shuffles that `anonlib.engine.fakes` says. With `mix_companions` the deal goes round
+in several bands for each size, values in another order in each (`Deal.mixed`); sizes, thresholds and passes are the same.
 
 Two scans of the input; one shuffle of rows, so that a row's file says nothing of its partition of the input; driver memory O(m q) for q
 bucket sizes.
@@ -74,7 +75,14 @@ def bucketize(table: Microdata, wanted: Bucketize, run: Run) -> Draft:
     thresholds, solution = choose_buckets(statistics.counts, wanted)
     run.say(f"solver {solution.solver}: {solution.setting}; loss {solution.loss:,}, gap {solution.gap:.2%}")
     return publish_buckets(
-        table, statistics, thresholds, solution, wanted.fake_values, wanted.avoid_negative_associations, run
+        table,
+        statistics,
+        thresholds,
+        solution,
+        wanted.fake_values,
+        wanted.avoid_negative_associations,
+        run,
+        wanted.mix_companions,
     )
 
 
@@ -86,9 +94,12 @@ def publish_buckets(
     fake_values: int,
     avoid_negative_associations: bool,
     run: Run,
+    mix_companions: bool = False,
 ) -> Draft:
     """The second half, which Anatomy shares: deal the records into the chosen buckets and stage both tables."""
     deal = Deal.of(solution.setting, solution.partition)
+    if mix_companions:
+        deal = deal.mixed()
     run.say("assigning records to buckets (second pass)")
     plan = None
     if fake_values and not avoid_negative_associations:

@@ -135,20 +135,22 @@ class CrossedPerturbed:
 class CrossedBuckets:
     """Kernel over batches of buckets, one row each: the estimates sum over g of c(g, P) c_st(g, x) / N_g, (C m,) float64.
 
-    Columns as for `batch.BucketEstimates`: lists of text per attribute, a list of values and one of `counts`.
+    Columns as for `batch.BucketEstimates`: lists of text per attribute, a list of values and one of `counts`. With `missing` values that
+    are not among `values` are counted last, as one: (C (m + 1),).
     """
 
     conditions: Masks
     sensitive: str
     values: Sequence[str]
     counts: str
+    missing: bool = False
 
     def __call__(self, batches: Iterable[Any]) -> Float64Array:
         total: Float64Array = np.zeros((self.conditions.queries, len(self.values) + 1), dtype=np.float64)
         for batch in batches:
             for start in range(0, batch.num_rows, ROWS // 8):
                 total += self._block(batch.slice(start, ROWS // 8))
-        return total[:, :-1].ravel()
+        return (total if self.missing else total[:, :-1]).ravel()
 
     def _block(self, batch: Any) -> Float64Array:
         """(C, m + 1) float64: the estimates over the buckets of one block."""

@@ -38,8 +38,8 @@ _COMPARISONS: dict[Any, tuple[str, str]] = {
 }
 """Operator, and the operator with its sides exchanged."""
 _NUMBER = re.compile(r"[+-]?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})([eE][+-]?\d{1,3})?")
-_NUMERIC = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
-_ALLOWED = "comparisons with literals, BETWEEN, IN (literals), IS [NOT] NULL, AND, OR, NOT"
+NUMERIC = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+_ALLOWED = "comparisons with literals, BETWEEN, IN (literals), LIKE 'beginning%', IS [NOT] NULL, AND, OR, NOT"
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,12 @@ class Predicate:
 
     visible   : on the columns of `qit` (quasi-identifiers and others)
     sensitive : on the sensitive column
+    parts     : the visible part again, by the columns that its conditions read: AND joins them
     """
 
     visible: str = TRUE
     sensitive: str = TRUE
+    parts: tuple[str, ...] = ()
 
 
 def parse(text: str, columns: Mapping[str, str], sensitive: str | Sequence[str]) -> Predicate:
@@ -64,6 +66,7 @@ def parse(text: str, columns: Mapping[str, str], sensitive: str | Sequence[str])
     secret = {sensitive} if isinstance(sensitive, str) else set(sensitive)
     visible: list[str] = []
     hidden: list[str] = []
+    by_columns: dict[frozenset[str], list[str]] = {}
     for _, part in _read(text, columns):
         asked = part.columns & secret
         if asked and asked != part.columns:
@@ -73,7 +76,10 @@ def parse(text: str, columns: Mapping[str, str], sensitive: str | Sequence[str])
                 "tells them apart, so join the two sides by AND at the top level, or ask two queries"
             )
         (hidden if asked else visible).append(part.sql)
-    return Predicate(" AND ".join(visible) or TRUE, " AND ".join(hidden) or TRUE)
+        if part.columns and not asked:
+            by_columns.setdefault(frozenset(part.columns), []).append(part.sql)
+    parts = tuple(" AND ".join(conditions) for conditions in by_columns.values())
+    return Predicate(" AND ".join(visible) or TRUE, " AND ".join(hidden) or TRUE, parts)
 
 
 @dataclass(frozen=True)
@@ -229,7 +235,23 @@ class _Writer:
             return f"({quoted(name)} IN ({', '.join(values)}))"
         if type(node) in _COMPARISONS:
             return self._comparison(node)
+        if type(node) is exp.Like:
+            return self._prefix(node)
         raise self._refusal(node)
+
+    def _prefix(self, node: Node) -> str:
+        """A text column LIKE 'beginning%'."""
+        name, pattern = self.column(node.this), node.expression
+        if not isinstance(pattern, exp.Literal) or not pattern.is_string:
+            raise self._refusal(node)
+        beginning = str(pattern.this)[:-1]
+        if not str(pattern.this).endswith("%") or any(sign in beginning for sign in "%_\\"):
+            raise SpecError(
+                f"{node.sql(dialect='spark')!r}: of patterns only beginnings are read, {name} LIKE 'abc%' without further %, _ or \\"
+            )
+        if not self.columns[name].startswith(("string", "char", "varchar")):
+            raise SpecError(f"the column {name!r} holds {self.columns[name]}; only text begins with something")
+        return f"startswith({quoted(name)}, {literal(beginning)})"
 
     def _comparison(self, node: Node) -> str:
         operator, turned = _COMPARISONS[type(node)]
@@ -277,7 +299,7 @@ class _Writer:
         return self._plain(sign + str(node.this), node.is_string, column, kind)
 
     def _plain(self, text: str, is_string: bool, column: str, kind: str) -> str:
-        if kind.startswith(_NUMERIC):
+        if kind.startswith(NUMERIC):
             if not _NUMBER.fullmatch(text):
                 raise SpecError(f"{text!r} is not a number, but the column {column!r} holds {kind}")
             if not math.isfinite(float(text)):

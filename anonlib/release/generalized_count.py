@@ -8,11 +8,10 @@ alike, so a box that lies wholly within the condition counts for certain, and on
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from anonlib.engine.relational import DataFrame, aggregate, one_row, select
-from anonlib.queries.bucketized import CountEstimate
+from anonlib.queries.estimates import CountEstimate
 from anonlib.queries.pieces import number_set, shares_sql
 from anonlib.queries.predicate import ColumnCondition, parse_by_column
 from anonlib.release.generalized import MICRODATA, column_codes, records_per_row, sensitive_columns
@@ -27,9 +26,9 @@ _ELEMENT = "element"
 def count(tables: Mapping[str, DataFrame], manifest: Manifest, predicate: str) -> CountEstimate:
     """How many records meet `predicate`, e.g. "age BETWEEN 30 AND 40 AND occupation = 'x'", estimated from the release.
 
-    The standard error takes rows as independent draws from their boxes. Dummies are taken out on average, and suppressed records put in;
-    `low` and `high` allow for each of them. One job without a shuffle of rows. Raises SpecError for a predicate that cannot be
-    read, names an unknown column, or mixes columns under OR or NOT.
+    Records do not lie evenly in their boxes, and nothing in the release tells how far they are from it: the estimate comes without an
+    error. Dummies are taken out on average, and suppressed records put in; `low` and `high` allow for each of them. One job without a
+    shuffle of rows. Raises SpecError for a predicate that cannot be read, names an unknown column, or mixes columns under OR or NOT.
     """
     microdata = tables[MICRODATA]
     attributes = {part.name: part for part in manifest.quasi_identifiers}
@@ -38,9 +37,11 @@ def count(tables: Mapping[str, DataFrame], manifest: Manifest, predicate: str) -
     columns |= {name: types[name] for name in sensitive_columns(manifest)}
     asked = parse_by_column(predicate, columns)
     if asked is None:
-        return CountEstimate(0.0, 0.0, 0, 0)
+        return CountEstimate.exact(0)
     zone = microdata.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
-    visible = [_shares(attributes[name], condition, zone) for name, condition in asked.items() if name in attributes]
+    visible = [
+        condition_shares(attributes[name], condition, zone) for name, condition in asked.items() if name in attributes
+    ]
     exact = [condition.sql for name, condition in asked.items() if name not in attributes]
     rows = microdata.where(" AND ".join(exact)) if exact else microdata
     shares = {
@@ -54,22 +55,21 @@ def count(tables: Mapping[str, DataFrame], manifest: Manifest, predicate: str) -
             [],
             {
                 "mean": "sum(share)",
-                "variance": "sum(share * (1 - share))",
                 "sure": "count_if(sure)",
                 "possible": "count_if(possible)",
             },
         )
     )
-    per_row = records_per_row(manifest)
-    return CountEstimate(
-        estimate=float(sums["mean"] or 0) * per_row,
-        standard_error=math.sqrt(max(0.0, float(sums["variance"] or 0))) * per_row,
-        low=max(0, int(sums["sure"]) - manifest.rows.dummy),
-        high=min(int(sums["possible"]) + manifest.rows.suppressed, manifest.rows.published + manifest.rows.suppressed),
-    )
+    low = max(0, int(sums["sure"]) - manifest.rows.dummy)
+    high = min(int(sums["possible"]) + manifest.rows.suppressed, manifest.rows.published + manifest.rows.suppressed)
+    if low == high:
+        return CountEstimate.exact(low)
+    estimate = float(sums["mean"] or 0) * records_per_row(manifest)
+    return CountEstimate(min(max(estimate, float(low)), float(high)), "uniform", (float(low), float(high)), low, high)
 
 
-def _shares(part: QuasiIdentifierPart, condition: ColumnCondition, zone: str) -> Shares:
+def condition_shares(part: QuasiIdentifierPart, condition: ColumnCondition, zone: str) -> Shares:
+    """What share of a box meets a condition on one quasi-identifier. zone : of the session, which decides what instant a literal is."""
     if part.kind == "numeric":
         held = [number_set(node, part.type, zone) for node in condition.nodes]
         numbers = held[0]
@@ -78,5 +78,10 @@ def _shares(part: QuasiIdentifierPart, condition: ColumnCondition, zone: str) ->
         ends = column_codes(part)
         return shares_sql(numbers, ends["low"], ends["high"], whole=part.type not in ("float", "double"))
     name = quoted(part.name)
-    meeting = f"size(filter({name}, {_ELEMENT} -> {condition.over(_ELEMENT, part.type)}))"
+    meeting = f"size(filter({name}, {element_condition(part, condition)}))"
     return (f"CAST({meeting} AS DOUBLE) / size({name})", f"{meeting} = size({name})", f"{meeting} > 0")
+
+
+def element_condition(part: QuasiIdentifierPart, condition: ColumnCondition) -> str:
+    """SQL: a lambda that says of an element of a set whether it meets the condition."""
+    return f"{_ELEMENT} -> {condition.over(_ELEMENT, part.type)}"

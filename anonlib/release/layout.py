@@ -7,9 +7,22 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from anonlib.engine.relational import DataFrame
-from anonlib.queries.bucketized import CountEstimate
+from anonlib.queries.estimates import CountEstimate
+from anonlib.queries.means import MeanEstimate
 from anonlib.queries.reconstruction import ReconstructedCount
-from anonlib.release import bucketized, bucketized_count, generalized, generalized_count, perturbed, perturbed_count
+from anonlib.release import (
+    bucketized,
+    bucketized_count,
+    bucketized_distribution,
+    bucketized_mean,
+    generalized,
+    generalized_count,
+    generalized_distribution,
+    perturbed,
+    perturbed_count,
+    perturbed_mean,
+    visible_sizes,
+)
 from anonlib.release.manifest import Manifest
 from anonlib.spec.layouts import LayoutName
 
@@ -30,24 +43,52 @@ class Distribution(Protocol):
     ) -> DataFrame: ...
 
 
+class Mean(Protocol):
+    """The mean of a numeric column among the records that meet a condition on other columns than sensitive ones."""
+
+    def __call__(
+        self, tables: Mapping[str, DataFrame], manifest: Manifest, column: str, where: str | None
+    ) -> MeanEstimate: ...
+
+
 @dataclass(frozen=True)
 class Layout:
     """What a release of one layout offers its readers.
 
     tables       : the published tables, that of the records first
     count        : how a predicate is counted
-    distribution : how sensitive values are spread by groups, or None where only single counts are offered
+    distribution : how sensitive values are spread by groups
+    sizes        : how many records groups have, whatever their sensitive values
+    mean         : the mean of a numeric column
     """
 
     tables: tuple[str, ...]
     count: Count
-    distribution: Distribution | None = None
+    distribution: Distribution
+    sizes: Distribution
+    mean: Mean
 
 
 LAYOUTS: dict[LayoutName, Layout] = {
-    "bucketized": Layout((bucketized.QIT, bucketized.ST), bucketized_count.count),
-    "perturbed": Layout(
-        (perturbed.MICRODATA, perturbed.OPERATORS), perturbed_count.count, perturbed_count.distribution
+    "bucketized": Layout(
+        (bucketized.QIT, bucketized.ST),
+        bucketized_count.count,
+        bucketized_distribution.distribution,
+        visible_sizes.of_buckets,
+        bucketized_mean.mean,
     ),
-    "generalized": Layout((generalized.MICRODATA,), generalized_count.count),
+    "perturbed": Layout(
+        (perturbed.MICRODATA, perturbed.OPERATORS),
+        perturbed_count.count,
+        perturbed_count.distribution,
+        visible_sizes.of_perturbed,
+        perturbed_mean.mean,
+    ),
+    "generalized": Layout(
+        (generalized.MICRODATA,),
+        generalized_count.count,
+        generalized_distribution.distribution,
+        generalized_distribution.sizes,
+        generalized_distribution.mean,
+    ),
 }

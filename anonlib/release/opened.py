@@ -9,12 +9,17 @@ from pydantic import ValidationError
 
 from anonlib.engine import tables
 from anonlib.engine.failures import explained
-from anonlib.engine.relational import DataFrame
+from anonlib.engine.relational import DataFrame, Row, rows
 from anonlib.engine.session import SparkSession, run_settings
 from anonlib.errors import SpecError
+from anonlib.queries.means import MeanEstimate
+from anonlib.queries.predicate import NUMERIC
 from anonlib.release import storage
 from anonlib.release.layout import LAYOUTS, Estimate
 from anonlib.release.manifest import FORMAT_VERSION, AuditPart, Manifest
+
+MAX_GROUP_ROWS = 10_000
+"""Rows that `group_rows` brings to the driver."""
 
 
 class Release:
@@ -50,24 +55,81 @@ class Release:
     def distribution(self, by: Sequence[str] = (), where: str | None = None) -> DataFrame:
         """How many records of each group have each sensitive value, estimated from the published tables: a DataFrame.
 
-        by    : published columns to group by; none for all records in one group
+        by    : published columns to group by; none for all records in one group. Of boxes, categorical quasi-identifiers
         where : a condition on published columns other than the sensitive one, as in `count`
 
-        Not computed yet: one scan of the records when it is. Raises SpecError for a layout that offers none (only `perturbed` does),
-        an unknown column, or a condition that cannot be read.
+        Columns: `by`, the sensitive one, `estimate`, `standard_error`, `low`, `high` and further ones by layout. Not computed yet: one
+        plan, for buckets after a small job or two. Raises SpecError for an unknown column, or a condition that cannot be read.
         """
-        distribution = LAYOUTS[self.manifest.layout].distribution
-        if distribution is None:
-            raise SpecError(
-                f"{self.path}: a {self.manifest.layout} release offers no distributions; ask for counts value by value, "
-                "e.g. release.count(\"age > 30 AND illness = 'x'\")"
-            )
         with run_settings(self.spark), explained(f"counting on {self.path}"):
-            return distribution(self.tables, self.manifest, by, where)
+            return LAYOUTS[self.manifest.layout].distribution(self.tables, self.manifest, by, where)
+
+    def group_by(self, *columns: str, where: str | None = None) -> DataFrame:
+        """How many records each combination of values in `columns` has, the sensitive column among them or not: a DataFrame.
+
+        With a sensitive column this is `distribution` by the others; without one, the sizes of groups, which are exact wherever
+        quasi-identifiers are published as they are. Raises SpecError as `distribution` does.
+        """
+        sensitive = {name.lower() for name in self.sensitive}
+        visible = [name for name in columns if name.lower() not in sensitive]
+        if len(visible) < len(columns):
+            if len(set(columns)) < len(columns):
+                raise SpecError(f"group_by: a column of {', '.join(columns)} is named twice")
+            return self.distribution(visible, where)
+        with run_settings(self.spark), explained(f"counting on {self.path}"):
+            return LAYOUTS[self.manifest.layout].sizes(self.tables, self.manifest, visible, where)
+
+    def group_rows(self, *columns: str, where: str | None = None) -> list[Row]:
+        """The rows of `group_by` on the driver, in order of the groups. Raises SpecError where there are more than MAX_GROUP_ROWS."""
+        frame = self.group_by(*columns, where=where)
+        with run_settings(self.spark), explained(f"counting on {self.path}"):
+            found = rows(frame.limit(MAX_GROUP_ROWS + 1), MAX_GROUP_ROWS + 1)
+        if len(found) > MAX_GROUP_ROWS:
+            raise SpecError(
+                f"there are more than {MAX_GROUP_ROWS:,} groups and values; ask group_by for a DataFrame, or fewer columns"
+            )
+        return sorted(found, key=lambda row: [(row[name] is not None, str(row[name])) for name in frame.columns])
+
+    def mean(self, column: str, where: str | None = None) -> MeanEstimate:
+        """The mean of a numeric column among the records that meet `where`, estimated from the published tables in one Spark plan.
+
+        Missing values have no part in it. Raises SpecError for a column that is unknown or no number, a quasi-identifier that is
+        published in intervals, or a condition that cannot be read or is on the sensitive column.
+        """
+        spelled = self._number(column)
+        with run_settings(self.spark), explained(f"averaging on {self.path}"):
+            return LAYOUTS[self.manifest.layout].mean(self.tables, self.manifest, spelled, where)
+
+    @property
+    def sensitive(self) -> list[str]:
+        """The sensitive columns of the release."""
+        return [
+            column.name
+            for part in self.manifest.tables.values()
+            for column in part.columns
+            if column.role == "sensitive"
+        ]
+
+    def _number(self, column: str) -> str:
+        """The column's name as the release spells it. Raises SpecError unless it is published as a number."""
+        kinds = {
+            one.name: one.type
+            for part in self.manifest.tables.values()
+            for one in part.columns
+            if one.role in ("quasi_identifier", "other", "sensitive")
+        }
+        spelled = next((name for name in kinds if name.lower() == column.lower()), None)
+        if spelled is None:
+            raise SpecError(
+                f"mean: there is no column {column!r} published value by value in this release; there are {', '.join(kinds)}"
+            )
+        if not kinds[spelled].startswith(NUMERIC):
+            raise SpecError(f"mean: the column {spelled!r} holds {kinds[spelled]}, which has no mean")
+        return spelled
 
     def __repr__(self) -> str:
-        rows = self.manifest.rows
-        return f"<Release {self.path}: {self.manifest.method.name}, {rows.published:,} records, {self.manifest.guarantee.words}>"
+        published = self.manifest.rows.published
+        return f"<Release {self.path}: {self.manifest.method.name}, {published:,} records, {self.manifest.guarantee.words}>"
 
 
 def open_release(spark: SparkSession, path: str) -> Release:

@@ -12,6 +12,8 @@ from anonlib.exact import exact
 from anonlib.queries import perturbed as counting
 from anonlib.queries.predicate import TRUE, parse
 from anonlib.queries.reconstruction import Operators, ReconstructedCount, reconstruct
+from anonlib.release.answers import groups as grouping
+from anonlib.release.answers import visible_only
 from anonlib.release.manifest import Manifest
 from anonlib.release.perturbed import (
     COUNTS,
@@ -84,12 +86,9 @@ def distribution(
     microdata, operators = tables[MICRODATA], tables[OPERATORS]
     sensitive = sensitive_columns(manifest)
     columns = {name: kind for name, kind in microdata.dtypes if name != SUBTABLE}
-    groups = _groups(by, columns, sensitive)
+    groups = grouping(by, columns, sensitive, tuple(counting.distribution_columns()))
     parsed = parse(where or TRUE, columns, sensitive)
-    if parsed.sensitive != TRUE:
-        raise SpecError(
-            f"where: {where!r} asks for sensitive values; a distribution tells all of them, so filter its rows instead"
-        )
+    visible_only(where, parsed.sensitive, TRUE)
     group = f"struct({', '.join(map(quoted, groups))})" if groups else "0"
     records = select(microdata.where(parsed.visible), {"g": group, "v": _value(sensitive), SUBTABLE: SUBTABLE})
     observed = aggregate(records, ["g", "v", SUBTABLE], {"o": "count(1)"})
@@ -128,23 +127,3 @@ def _domains(operators: DataFrame, sensitive: Sequence[str]) -> DataFrame:
 def _value(sensitive: Sequence[str]) -> str:
     """SQL: a record's sensitive value as a domain holds it: itself, or a struct of the parts of a compound one. See `columns_of_value`."""
     return quoted(sensitive[0]) if len(sensitive) == 1 else f"struct({', '.join(map(quoted, sensitive))})"
-
-
-def _groups(by: Sequence[str], columns: Mapping[str, str], sensitive: Sequence[str]) -> list[str]:
-    """The columns to group by, spelled as the release spells them."""
-    if isinstance(by, str):
-        raise SpecError(f"by: write a list of columns, e.g. [{by!r}]")
-    names = {name.lower(): name for name in columns}
-    groups = []
-    for name in by:
-        spelled = names.get(name.lower())
-        if spelled is None:
-            raise SpecError(f"by: there is no column {name!r} in this release; its columns are {', '.join(columns)}")
-        if spelled in sensitive:
-            raise SpecError(f"by: {name!r} is sensitive; its distribution is given in every group, so leave it out")
-        if spelled in groups:
-            raise SpecError(f"by: {name!r} is named twice")
-        if spelled.lower() in counting.distribution_columns():
-            raise SpecError(f"by: {name!r} is also the name of a column of the result; group in a view that renames it")
-        groups.append(spelled)
-    return groups

@@ -167,6 +167,21 @@ def a_value_less(right: Any) -> Any:
     return wrong
 
 
+def crowded_band(right: Any) -> Any:
+    """The records of the first value that belong to the second band go to the first, in exchange for others'; no sum changes."""
+
+    def wrong(deal: Any, *bands: Any) -> Any:
+        mixed = right(deal, *bands)
+        partition = mixed.partition.copy()
+        for value in range(1, len(partition)):
+            moved = min(int(partition[0, 1]), int(partition[value, 0]))
+            partition[[0, value], 0] += np.array([moved, -moved])
+            partition[[0, value], 1] -= np.array([moved, -moved])
+        return replace(mixed, partition=partition)
+
+    return wrong
+
+
 def rare_only(right: Any) -> Any:
     """The most frequent of the protected values is left out."""
 
@@ -342,6 +357,7 @@ FAULTS = (
     Fault(f"{PRIVACY}.buckets:BucketSetting.msbs", "a factor 1/2", "bucket sizes", property_times(0.5), LINEAR),
     Fault(f"{PRIVACY}.counts:SensitiveCounts.frequency", "a factor 2", FOLLOWS, times(2), LINEAR),
     Fault(f"{KERNELS}.ranked.round_robin:RoundRobin.__call__", "a bucket further", "buckets of qit and st", one_bucket_on, LINEAR),
+    Fault(f"{KERNELS}.ranked.round_robin:Deal.mixed", "a value crowded into one band", "F'-privacy", crowded_band, LINEAR),
     Fault(f"{KERNELS}.ranked.round_robin:composition", "a value instead of another", "overall counts of sensitive values", a_value_less, LINEAR),
     Fault(f"{PRIVACY}.f_privacy:real_shares", "half of it", WORDS, told_half, FAKED),
     Fault("anonlib.solvers.buckets.fake_values:apportion", "whatever the frequency", "fake values by frequency", drawn_evenly, FAKED),

@@ -67,7 +67,7 @@ def buckets(privacy: Mapping[str, str], *table: int) -> Callable[[], Verdict]:
         counts = counted(*table)
         wanted = Bucketize.model_validate({"privacy": dict(privacy), "solver": "two_size", "max_bucket_size": 12})
         thresholds, solution = bucketize.choose_buckets(counts, wanted)
-        deal = round_robin.Deal.of(solution.setting, solution.partition)
+        deal = round_robin.Deal.of(solution.setting, solution.partition).mixed(3)
         of = round_robin.RoundRobin(deal, KEY)(*ranked(counts))
         listed: list[dict[str, int]] = []
         for stretch in round_robin.composition(deal):

@@ -48,7 +48,7 @@ def random_method(draw: random.Random, illness: list) -> dict:
         privacy = {"theta": draw.choice((1, 2, "1.5", "9/4")), "offset": draw.choice(("0", "0.1", "1/3"))}
     else:
         privacy = {"default": draw.choice(("1", str(most), "0.5"))}
-    return bucketize(solver=solver, max_bucket_size=size, **privacy)
+    return bucketize(solver=solver, max_bucket_size=size, mix_companions=draw.random() < 0.5, **privacy)
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,13 @@ def test_a_random_table(door, seed):
     assert outcome.manifest.solver.loss == loss >= outcome.manifest.solver.bound
 
 
-def test_every_record_finds_its_value_in_its_bucket(door):
+@pytest.mark.parametrize("mixed", [False, True])
+def test_every_record_finds_its_value_in_its_bucket(door, mixed):
     """The sensitive value is published beside itself as a quasi-identifier: each bucket's records and values agree exactly."""
     table = people(601)
     table = table.append_column("shadow", table["illness"])
     columns = {"quasi_identifiers": ["age", "shadow"], "sensitive": "illness", "other": ["note", "country"]}
-    outcome = door.run(table, columns=columns, method=bucketize(theta=2)).published()
+    outcome = door.run(table, columns=columns, method=bucketize(theta=2, mix_companions=mixed)).published()
     from_records = Counter((r["bucket_id"], r["shadow"]) for r in outcome.table("qit"))
     assert from_records == {(r["bucket_id"], r["illness"]): r["count"] for r in outcome.table("st")}
 

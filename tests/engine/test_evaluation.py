@@ -12,7 +12,7 @@ import pytest
 from anonlib.engine.batches import partial_sums
 from anonlib.errors import SpecError
 from anonlib.evaluation.attacks import corruption
-from anonlib.evaluation.bucketized import estimates, evaluate, msbs, true_counts
+from anonlib.evaluation.bucketized import estimates, evaluate, flattened, msbs, true_counts
 from anonlib.evaluation.evaluation import RelativeErrors
 from anonlib.evaluation.workloads import domains, in_workload
 from anonlib.release.bucketized_count import count
@@ -30,7 +30,8 @@ def release(spark):
 def test_all_queries_at_once_against_one_at_a_time_and_by_hand(release):
     workload = in_workload(domains(release.original, [*QIS, "illness"]), "illness", queries=60, selectivity=0.1, seed=1)
     actual = true_counts(release.original, workload, 120)
-    estimated = estimates(release.tables, workload, 120)
+    estimated = estimates(release.tables, workload, release.manifest)
+    even = flattened(release.tables, workload, 120)
     st = release.st.collect()
     for number, query in enumerate(workload.queries):
         accepted = {a: {workload.domains[a][c] for c in codes} for a, codes in query.accepted.items()}
@@ -43,9 +44,10 @@ def test_all_queries_at_once_against_one_at_a_time_and_by_hand(release):
         for b in range(12):
             k = sum(meets(r) for i, r in enumerate(release.records) if release.bucket_of[i] == b)
             by_hand += k * sum(r["count"] for r in st if r.bucket_id == b and r.illness in accepted["illness"]) / 10
-        assert estimated[number] == pytest.approx(by_hand)
-    one = count(release.tables, release.manifest, workload.predicate(7))
-    assert estimated[7] == pytest.approx(one.estimate)
+        assert even[number] == pytest.approx(by_hand)
+    for number in (7, 8, 9):
+        one = count(release.tables, release.manifest, workload.predicate(number))
+        assert min(max(estimated[number], one.low), one.high) == pytest.approx(one.estimate)
 
 
 @pytest.mark.spark
@@ -89,7 +91,7 @@ def test_the_attacks_on_a_release_are_those_on_its_table_in_memory(release):
 @pytest.mark.spark
 def test_one_bucket_per_record_has_no_error_and_a_shuffled_release_has_much(spark, release):
     perfect = planted(spark, people(40, {"flu": 20, "cold": 20}), 40, {"theta": "2"})
-    assert evaluate(perfect.tables, perfect.manifest, perfect.original, queries=50, seed=1).errors.average == 0
+    assert evaluate(perfect.tables, perfect.manifest, perfect.original, queries=50, seed=1).errors.average < 1e-12
     wrong = {
         "qit": release.qit,
         "st": release.st.selectExpr("bucket_id", "IF(illness = 'flu', 'HIV', illness) AS illness", "count"),

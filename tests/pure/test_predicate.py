@@ -59,10 +59,24 @@ def x(text: str) -> str:
         ("tags IS NULL AND TRUE", "(`tags` IS NULL) AND TRUE", "TRUE"),
         ('country = "O\'Hara" -- a remark', f"(`Country` = {x(chr(79) + chr(39) + 'Hara')})", "TRUE"),
         ("age NOT IN (1, 2) OR age = 7", "((NOT (`age` IN (1, 2))) OR (`age` = 7))", "TRUE"),
+        (
+            "illness LIKE '428%' AND NOT country LIKE 'P%'",
+            "(NOT startswith(`Country`, decode(X'50','UTF-8')))",
+            "startswith(`illness`, decode(X'343238','UTF-8'))",
+        ),
     ],
 )
 def test_accepted(text, visible, sensitive):
-    assert read(text) == Predicate(visible, sensitive)
+    parsed = read(text)
+    assert (parsed.visible, parsed.sensitive) == (visible, sensitive)
+    assert " AND ".join(part for part in parsed.parts if part != "TRUE") in visible
+
+
+def test_parts_are_the_visible_conditions_by_the_columns_that_they_read():
+    parsed = read("age > 30 AND country = 'x' AND age < 50 AND illness = 'y' AND (age = 1 OR country = 'z') AND TRUE")
+    assert len(parsed.parts) == 3
+    assert parsed.parts[0] == "(`age` > 30) AND (`age` < 50)"
+    assert read("illness = 'y'").parts == ()
 
 
 @pytest.mark.parametrize(
@@ -79,7 +93,13 @@ def test_accepted(text, visible, sensitive):
         ("age = age", "cannot stand in a predicate"),
         ("age IN (SELECT 1)", "cannot stand in a predicate"),
         ("EXISTS (SELECT 1)", "cannot stand in a predicate"),
-        ("country LIKE 'x%'", "cannot stand in a predicate"),
+        ("country LIKE '%x'", "only beginnings are read"),
+        ("country LIKE 'x_%'", "only beginnings are read"),
+        ("country LIKE 'x%%'", "only beginnings are read"),
+        ("country LIKE illness", "cannot stand in a predicate"),
+        ("country LIKE 'x%' ESCAPE '!'", "cannot stand in a predicate"),
+        ("country ILIKE 'x%'", "cannot stand in a predicate"),
+        ("age LIKE '3%'", "only text begins with something"),
         ("country RLIKE 'x'", "cannot stand in a predicate"),
         ("CASE WHEN age = 1 THEN TRUE END", "cannot stand in a predicate"),
         ("age = :p", "cannot stand in a predicate"),

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonlib.kernels.ranked.round_robin import Deal, RoundRobin, composition
+from anonlib.kernels.ranked.round_robin import MAX_ENTRIES, Deal, RoundRobin, composition
 from tests.thorough import trials
 
 KEY = bytes(range(32))
@@ -65,6 +65,50 @@ def test_composition_is_what_the_kernel_deals(case):
             told[b] = Counter(dict(zip(stretch.codes, stretch.counts, strict=True)))
     assert at == deal.buckets
     assert told == dict(held)
+
+
+@settings(max_examples=trials(400, 100), deadline=None)
+@given(deals(), st.integers(1, 12))
+def test_a_mixed_deal_keeps_sizes_and_records_and_tells_what_it_deals(case, bands):
+    deal, sizes = case
+    mixed = deal.mixed(bands)
+    assert (mixed.partition.sum(axis=1) == deal.partition.sum(axis=1)).all()
+    held = dealt(mixed)
+    told = {
+        b: Counter(dict(zip(stretch.codes, stretch.counts, strict=True)))
+        for stretch in composition(mixed)
+        for b in range(stretch.start, stretch.stop)
+    }
+    assert told == dict(held)
+    assert sorted(held) == list(range(deal.buckets))
+    first = 0
+    for j, (size, number) in enumerate(sizes):
+        of_size = [held[b] for b in range(first, first + number)]
+        first += number
+        assert all(sum(bucket.values()) == size for bucket in of_size)
+        for i, o in enumerate(deal.partition[:, j].tolist()):
+            assert sum(bucket[i] for bucket in of_size) == o
+            assert {bucket[i] for bucket in of_size} <= {o // number, -(-o // number)}
+
+
+def test_values_of_a_mixed_deal_meet_many_others():
+    """Twelve values in buckets of three: one round meets two neighbours at a time, thirty-two bands nearly everybody."""
+    deal = Deal(np.full((12, 1), 400, dtype=np.int64), np.array([1600]))
+
+    def companions(d):
+        met = np.zeros((12, 12), dtype=bool)
+        for stretch in composition(d):
+            met[np.ix_(stretch.codes, stretch.codes)] = True
+        return met.sum(axis=1) - 1
+
+    assert companions(deal).max() <= 4
+    assert companions(deal.mixed()).min() == 11
+
+
+def test_a_mixed_deal_stays_small_whatever_the_number_of_values():
+    deal = Deal(np.full((3000, 40), 2, dtype=np.int64), np.full(40, 200))
+    assert deal.mixed().partition.size <= MAX_ENTRIES
+    assert deal.mixed().partition.shape[1] == 8 * 40
 
 
 def test_table_4_of_inferential_privacy_32_records_in_4_buckets_of_8():

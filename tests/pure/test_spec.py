@@ -331,6 +331,10 @@ FAULTS = {
         minimal(method={"bucketize": {"privacy": {"l": 2}, "avoid_negative_associations": "true"}}),
         ["avoid_negative_associations: there are no fake values to choose"],
     ),
+    "mixed companions beside fake values": (
+        minimal(method={"bucketize": {"privacy": {"l": 2}, "fake_values": 1, "mix_companions": "true"}}),
+        ["method.bucketize.mix_companions: fake values are drawn for long runs of buckets"],
+    ),
     "flag": (
         minimal(method={"bucketize": {"privacy": {"l": 2}, "avoid_negative_associations": "yes"}}),
         ["'yes' is neither true"],

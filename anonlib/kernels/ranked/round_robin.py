@@ -4,6 +4,9 @@ Source: generalized bucketization, sections 4.1 to 4.3 (Lemma 2, Theorem 1, Algo
 size the t-th record of x_i goes to bucket (o_1j + ... + o_(i-1)j + t) mod b_j, so each bucket gets exactly its size and floor or
 ceil of o_ij / b_j records of each value.
 
+A mixed deal goes round in several bands for each size, in each of them with the values in another order, so that a value meets many others
+(`Deal.mixed`).
+
 Which record is "the t-th" is decided by a keyed permutation of the records' ranks within their value, so neither the file's
 order nor its neighbourhoods say anything about buckets.
 """
@@ -18,8 +21,15 @@ from typing import Any, cast
 import numpy as np
 
 from anonlib.arrays import Int64Array, IntegerArray
-from anonlib.keyed import KeyedPermutation
+from anonlib.keyed import KeyedPermutation, Stream
 from anonlib.privacy.buckets import BucketSetting
+
+BANDS = 32
+"""Bands for each size in a mixed deal; twice as many make counts no better (`benchmarks.estimates`)."""
+MAX_ENTRIES = 1 << 20
+"""Entries of the partition of a mixed deal, which tasks carry: beyond that there are fewer bands."""
+_ORDERS = bytes(32)
+"""The order of values in a band is no secret: `st` shows it. It is drawn from a key that everybody knows."""
 
 
 @dataclass(frozen=True)
@@ -28,16 +38,56 @@ class Deal:
 
     partition : (m, q) int64, o_ij, records of value i in buckets of size j; columns sum to S_j b_j
     numbers   : (q,) int64, b_j, buckets of each size
+    ordered   : whether values go round in the order of their codes; else in one that differs from column to column
     first     : (q,) int64, the bucket id of the first bucket of each size; ids run through the sizes without a hole
     """
 
     partition: Int64Array
     numbers: Int64Array
+    ordered: bool = True
 
     @staticmethod
     def of(setting: BucketSetting, partition: Int64Array) -> Deal:
         """The deal of a solver's answer: `setting` with its record partition, (m, q)."""
         return Deal(np.asarray(partition, dtype=np.int64), np.array(setting.numbers, dtype=np.int64))
+
+    def mixed(self, bands: int = BANDS) -> Deal:
+        """The same sizes and the same records of each value for each, dealt in up to `bands` bands a size.
+
+        The buckets that round robin numbers k, k + B, k + 2 B, ... within a size become band k of B, with what records of each value they
+        hold; so a bucket still takes floor or ceil of o_ij / b_j of each. Then every band is dealt anew, values in an order of its own:
+        compositions vary, each value has many companions, and shares of values can be told apart (`anonlib.queries.flattening`). Counts
+        alone are looked at.
+        """
+        m, q = self.partition.shape
+        most = max(1, min(bands, MAX_ENTRIES // max(1, m * q)))
+        columns, numbers = [], []
+        for j in range(q):
+            b = int(self.numbers[j])
+            B = min(most, max(b, 1))
+            start = self.before[:, j] % max(b, 1)
+            rest = self.partition[:, j] % max(b, 1)
+            for k in range(B):
+                band = (b - k + B - 1) // B
+                # the rest of a value's records lie at start .. upto - 1, around the b buckets
+                upto = start + rest
+                own = _congruent(np.minimum(upto, b), k, B) - _congruent(start, k, B)
+                own += _congruent(np.maximum(upto - b, 0), k, B)
+                columns.append(self.partition[:, j] // max(b, 1) * band + own)
+                numbers.append(band)
+        return Deal(np.stack(columns, axis=1), np.array(numbers, dtype=np.int64), ordered=False)
+
+    @cached_property
+    def order(self) -> Int64Array:
+        """(m, q) int64: the values of each column in the order in which they go round."""
+        m, q = self.partition.shape
+        if self.ordered:
+            return np.broadcast_to(np.arange(m)[:, None], (m, q))
+        order = np.broadcast_to(np.arange(m)[:, None], (m, q)).copy()
+        for j in range(q):
+            held = np.flatnonzero(self.partition[:, j])
+            order[held, j] = held[Stream(_ORDERS, "bucketize: the order of values in a band", j).permutation(len(held))]
+        return order
 
     @cached_property
     def first(self) -> Int64Array:
@@ -47,7 +97,10 @@ class Deal:
     @cached_property
     def before(self) -> Int64Array:
         """(m, q) int64: o_1j + ... + o_(i-1)j, the bucket of size j, mod b_j, at which the records of value i begin."""
-        return np.cumsum(self.partition, axis=0) - self.partition
+        dealt = np.take_along_axis(self.partition, self.order, axis=0)
+        before = np.empty_like(dealt)
+        np.put_along_axis(before, self.order, np.cumsum(dealt, axis=0) - dealt, axis=0)
+        return before
 
     @property
     def buckets(self) -> int:
@@ -126,14 +179,20 @@ def composition(deal: Deal) -> Iterator[Stretch]:
     for j in range(len(deal.numbers)):
         number = int(deal.numbers[j])
         if number:
-            yield from _stretches_of_size(deal.partition[:, j], number, int(deal.first[j]))
+            yield from _stretches_of_size(deal.partition[:, j], deal.order[:, j], number, int(deal.first[j]))
 
 
-def _stretches_of_size(records: Int64Array, number: int, first: int) -> Iterator[Stretch]:
-    """The stretches of the buckets of one size. taken : (m,) records of each value; number : of buckets; first : the id of the first."""
-    stop = np.cumsum(records)  # value i is numbered stop[i-1] .. stop[i]-1
+def _stretches_of_size(records: Int64Array, order: Int64Array, number: int, first: int) -> Iterator[Stretch]:
+    """The stretches of the buckets of one column. records, order : (m,) of each value; number : of buckets; first : the id of the first."""
+    order = order[records[order] > 0]
+    stop = np.cumsum(records[order])  # the i-th in order is numbered stop[i-1] .. stop[i]-1
     rounds = np.arange(int(stop[-1]) // number, dtype=np.int64) * number
     cuts = np.unique(np.concatenate([[0], stop % number]))
     for left, right in zip(cuts.tolist(), [*cuts[1:].tolist(), number], strict=True):
-        codes, counts = np.unique(np.searchsorted(stop, left + rounds, side="right"), return_counts=True)
+        codes, counts = np.unique(order[np.searchsorted(stop, left + rounds, side="right")], return_counts=True)
         yield Stretch(first + left, first + right, tuple(codes.tolist()), tuple(counts.tolist()))
+
+
+def _congruent(below: Int64Array, k: int, B: int) -> Int64Array:
+    """How many whole numbers from 0 to below - 1 leave the remainder k when divided by B. 0 <= k < B."""
+    return (below - k + B - 1) // B

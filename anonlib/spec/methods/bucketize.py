@@ -100,6 +100,7 @@ class Bucketize(Method):
     time_limit         : seconds for optimal (60 when not given) and, if given, for multi_size; two_size always runs to its end
     fake_values        : s sensitive values per bucket that belong to nobody, against an adversary who knows some records
     avoid_negative_associations : choose the fake values among those that the release itself does not rule out
+    mix_companions     : let every value meet many others, so that counts tell more; learners profit too
     """
 
     name: ClassVar[str] = "bucketize"
@@ -111,6 +112,7 @@ class Bucketize(Method):
     time_limit: Seconds | None = None
     fake_values: Annotated[int, whole(at_least=0)] = 0
     avoid_negative_associations: Flag = False
+    mix_companions: Flag = False
 
     @model_validator(mode="before")
     @classmethod
@@ -134,5 +136,11 @@ class Bucketize(Method):
             raise fault(
                 "there are no fake values to choose; give fake_values too, or leave this out",
                 at="avoid_negative_associations",
+            )
+        if self.mix_companions and self.fake_values:
+            raise fault(
+                "fake values are drawn for long runs of buckets that hold the same, and no counts are told apart beside them; leave one "
+                "of fake_values and mix_companions out",
+                at="mix_companions",
             )
         return self

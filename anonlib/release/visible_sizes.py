@@ -1,0 +1,45 @@
+"""How many records groups have, where quasi-identifiers are published as they are: exact, one aggregation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from anonlib.engine.relational import DataFrame, aggregate, select
+from anonlib.queries.predicate import TRUE, parse
+from anonlib.release import bucketized, perturbed
+from anonlib.release.answers import ESTIMATES, groups, visible_only
+from anonlib.release.manifest import Manifest
+from anonlib.spec.layouts import BUCKET_ID, SUBTABLE
+from anonlib.sql import quoted
+
+
+def of_buckets(tables: Mapping[str, DataFrame], manifest: Manifest, by: Sequence[str], where: str | None) -> DataFrame:
+    """`by`, then `anonlib.release.answers.ESTIMATES`: the records of each group that meet `where`. Not computed yet."""
+    sensitive = manifest.guarantee.sensitive
+    kinds = {name: kind for name, kind in tables[bucketized.QIT].dtypes if name != BUCKET_ID}
+    of_value = {sensitive: dict(tables[bucketized.ST].dtypes)[sensitive]}
+    return _sizes(tables[bucketized.QIT], kinds, of_value, by, where)
+
+
+def of_perturbed(
+    tables: Mapping[str, DataFrame], manifest: Manifest, by: Sequence[str], where: str | None
+) -> DataFrame:
+    """The same on perturbed records."""
+    frame, sensitive = tables[perturbed.MICRODATA], perturbed.sensitive_columns(manifest)
+    kinds = {name: kind for name, kind in frame.dtypes if name != SUBTABLE}
+    return _sizes(frame, kinds, {name: kinds[name] for name in sensitive}, by, where)
+
+
+def _sizes(
+    frame: DataFrame, kinds: Mapping[str, str], sensitive: Mapping[str, str], by: Sequence[str], where: str | None
+) -> DataFrame:
+    """kinds, sensitive : column -> its type, of those that are published beside each other and of the sensitive ones."""
+    parsed = parse(where or TRUE, {**kinds, **sensitive}, list(sensitive))
+    visible_only(where, parsed.sensitive, TRUE)
+    spelled = groups(by, kinds, list(sensitive), ESTIMATES)
+    keys = {f"g{i}": quoted(name) for i, name in enumerate(spelled)}
+    counted = aggregate(select(frame.where(parsed.visible), keys | {"one": "1"}), list(keys), {"n": "count(one)"})
+    number = "CAST(n AS DOUBLE)"
+    exact = dict.fromkeys(("estimate", "unbiased", "interval_low", "interval_high"), number)
+    shown = exact | {"estimator": "'exact'", "standard_error": "0D", "low": "n", "high": "n"}
+    return select(counted, dict(zip(spelled, keys, strict=True)) | {name: shown[name] for name in ESTIMATES})

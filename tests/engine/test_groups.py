@@ -1,0 +1,209 @@
+"""Groups, distributions and means on opened releases of every layout: against one question at a time, or by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+
+import pytest
+
+import anonlib
+from anonlib.errors import SpecError
+from anonlib.release.answers import ESTIMATES
+
+pytestmark = pytest.mark.spark
+SCHEMA = "age int, sex string, place string, stay int"
+STAYS = {1: 160, 2: 120, 3: 60, 5: 40, None: 20}
+
+
+@pytest.fixture(scope="module")
+def made(spark, tmp_path_factory):
+    """(the records, a release of each kind)"""
+    draw = random.Random(4)
+    stays = [stay for stay, number in STAYS.items() for _ in range(number)]
+    draw.shuffle(stays)
+    people = [
+        (
+            draw.randrange(20, 40),
+            draw.choice(("F", "M") if (stay or 0) < 3 else ("F", "F", "F", "M")),
+            draw.choice(("Lima", "Ica", None, "O'Hara")),
+            stay,
+        )
+        for stay in stays
+    ]
+    frame = spark.createDataFrame(people, SCHEMA)
+    home = tmp_path_factory.mktemp("groups")
+    given = {
+        "quasi_identifiers": [{"name": "age", "type": "numeric"}, "sex", "place"],
+        "sensitive": "stay",
+        "missing": {"sensitive": "keep"},
+    }
+
+    def release(verb, name, **more):
+        return verb(frame, **given, **more, output=str(home / name))
+
+    return people, {
+        "buckets": release(
+            anonlib.bucketize, "buckets", privacy={"theta": "1.5", "offset": "0.1"}, mix_companions=True
+        ),
+        "fakes": release(anonlib.bucketize, "fakes", privacy={"l": 2}, fake_values=1, max_bucket_size=3),
+        "perturbed": release(anonlib.perturb, "perturbed", rho2="0.7"),
+        "boxes": release(anonlib.mondrian, "boxes", k=8),
+    }
+
+
+def asked(row, names):
+    parts = []
+    for name in names:
+        value = row[name]
+        shown = f"= {value}" if isinstance(value, int) else '= "O\'Hara"' if value == "O'Hara" else f"= '{value}'"
+        parts.append(f"{name} {'IS NULL' if value is None else shown}")
+    return " AND ".join(parts)
+
+
+@pytest.mark.parametrize("kind", ["buckets", "fakes"])
+@pytest.mark.parametrize(
+    ("by", "where"), [(["sex"], None), (["place", "sex"], "age < 35"), ([], "age < 35 AND sex = 'F'")]
+)
+def test_a_distribution_on_buckets_is_a_count_for_each_row(made, kind, by, where):
+    release = made[1][kind]
+    frame = release.distribution(by, where)
+    assert frame.columns == [*by, "stay", *ESTIMATES, "flattened"]
+    found = frame.collect()
+    assert found
+    for row in found[:4]:
+        text = asked(row, [*by, "stay"]) + (f" AND {where}" if where else "")
+        alone = release.count(text)
+        assert (row.low, row.high, row.estimator) == (alone.low, alone.high, alone.estimator), text
+        assert row.estimate == pytest.approx(alone.estimate), text
+        assert (row.interval_low, row.interval_high) == pytest.approx(alone.interval), text
+        for name in ("unbiased", "standard_error"):
+            assert (row[name] is None) == (getattr(alone, name) is None), text
+            assert row[name] is None or row[name] == pytest.approx(getattr(alone, name), abs=1e-6), text
+
+
+@pytest.mark.parametrize("kind", ["buckets", "perturbed"])
+def test_groups_without_a_sensitive_column_are_exact(made, kind):
+    people, releases = made
+    found = {(r.place, r.sex): r for r in releases[kind].group_by("place", "sex", where="age >= 30").collect()}
+    for (place, sex), row in found.items():
+        true = sum(p == place and s == sex and age >= 30 for age, s, p, _ in people)
+        assert (row.estimate, row.low, row.high, row.standard_error, row.estimator) == (true, true, true, 0, "exact")
+    assert sum(row.low for row in found.values()) == sum(age >= 30 for age, *_ in people)
+
+
+def test_a_sensitive_column_among_the_groups_is_a_distribution(made):
+    release = made[1]["perturbed"]
+    one = {(r.sex, r.stay): r.estimate for r in release.group_by("STAY", "sex").collect()}
+    assert one == pytest.approx({(r.sex, r.stay): r.estimate for r in release.distribution(["sex"]).collect()})
+    with pytest.raises(SpecError, match="named twice"):
+        release.group_by("stay", "stay")
+
+
+@pytest.mark.parametrize(
+    ("by", "where"), [(["sex"], None), (["place", "sex"], "age < 30 AND place <> 'Ica'"), ([], None)]
+)
+def test_a_distribution_on_boxes(made, by, where):
+    people, releases = made
+    release, names = releases["boxes"], ("age", "sex", "place")
+    found = release.distribution(by, where).collect()
+    boxes = release.tables["microdata"].collect()
+    wanted = {}
+    for box in boxes:
+        ages = range(box["age_min"], box["age_max"] + 1)
+        cells = [(a, s, p) for a in ages for s in box["sex"] for p in box["place"]]
+        for cell in cells:
+            if where and not (cell[0] < 30 and cell[2] not in ("Ica", None)):
+                continue
+            key = (*(cell[names.index(name)] for name in by), box["stay"])
+            wanted[key] = wanted.get(key, 0) + 1 / len(cells)
+    assert {tuple(row[name] for name in (*by, "stay")) for row in found} >= set(wanted)
+    for row in found:
+        key = tuple(row[name] for name in (*by, "stay"))
+        assert row.estimate == pytest.approx(wanted.get(key, 0), abs=1e-9)
+        true = sum(
+            (*(person[names.index(name)] for name in by), person[3]) == key
+            and (where is None or (person[0] < 30 and person[2] not in ("Ica", None)))
+            for person in people
+        )
+        assert row.low <= true <= row.high
+        assert (row.interval_low, row.interval_high) == (row.low, row.high)
+        assert row.standard_error == (0 if row.estimator == "exact" else None)
+
+
+def test_sizes_of_groups_of_boxes(made):
+    people, releases = made
+    found = {row.sex: row for row in releases["boxes"].group_by("sex").collect()}
+    assert sum(row.estimate for row in found.values()) == pytest.approx(len(people))
+    for sex, row in found.items():
+        assert row.low <= sum(s == sex for _, s, _, _ in people) <= row.high
+
+
+def test_means(made):
+    people, releases = made
+    of_women = [stay for _, sex, _, stay in people if sex == "F" and stay is not None]
+    true = sum(of_women) / len(of_women)
+    for kind in ("buckets", "perturbed"):
+        found = releases[kind].mean("STAY", where="sex = 'F'")
+        assert abs(found.unbiased - true) < 4.5 * found.standard_error
+        assert found.interval[0] < found.unbiased < found.interval[1]
+        ages = releases[kind].mean("age", where="sex = 'F'")
+        assert ages.estimate == pytest.approx(
+            sum(a for a, s, *_ in people if s == "F") / sum(s == "F" for _, s, *_ in people)
+        )
+        assert (ages.estimator, ages.standard_error) == ("exact", 0)
+    everybody = [stay for *_, stay in people if stay is not None]
+    whole = releases["boxes"].mean("stay")
+    assert (whole.estimate, whole.estimator) == (pytest.approx(sum(everybody) / len(everybody)), "exact")
+    women = releases["boxes"].mean("stay", where="sex = 'F'")
+    assert (women.interval, women.standard_error) in ((None, None), ((women.estimate, women.estimate), 0))
+    assert 1 <= women.estimate <= 5
+    with_fakes = releases["fakes"].mean("stay", where="sex = 'F'")
+    assert (with_fakes.estimator, with_fakes.interval) == ("flattened", None)
+    assert 1 <= with_fakes.estimate <= 5
+    assert math.isnan(releases["buckets"].mean("stay", where="age > 100").estimate)
+    assert math.isnan(releases["perturbed"].mean("age", where="age > 100").estimate)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ask", "words"),
+    [
+        ("buckets", lambda r: r.distribution(["county"]), "no column 'county'"),
+        ("buckets", lambda r: r.distribution(["stay"]), "is sensitive"),
+        ("buckets", lambda r: r.distribution([], "stay = 1"), "tells all of them"),
+        ("buckets", lambda r: r.mean("sex"), "which has no mean"),
+        ("buckets", lambda r: r.mean("pay"), "no column 'pay'"),
+        ("buckets", lambda r: r.mean("age", "stay = 1"), "tells all of them"),
+        ("boxes", lambda r: r.distribution(["age"]), "published in intervals"),
+        ("boxes", lambda r: r.distribution([], "stay = 1"), "tells all of them"),
+        ("boxes", lambda r: r.mean("age"), "no column 'age' published value by value"),
+        ("perturbed", lambda r: r.group_by("age", where="stay = 1"), "tells all of them"),
+    ],
+)
+def test_what_cannot_be_asked(made, kind, ask, words):
+    with pytest.raises(SpecError, match=words):
+        ask(made[1][kind])
+
+
+def test_prefixes(made):
+    people, releases = made
+    for kind in ("buckets", "perturbed", "boxes"):
+        found = releases[kind].count("place LIKE 'L%'")
+        assert found.low <= sum(place == "Lima" for _, _, place, _ in people) <= found.high
+
+
+def test_on_the_command_line(made, door):
+    release = made[1]["buckets"]
+    found = door.call("query", release.path, "age < 35", "--by", "sex", "--by", "stay", "--json")
+    groups = json.loads(found.out)["groups"]
+    assert {(g["sex"], g["stay"]) for g in groups} == {
+        (r.sex, r.stay) for r in release.group_by("sex", "stay", where="age < 35").collect()
+    }
+    mean = json.loads(door.call("query", release.path, "--mean", "stay", "--json").out)
+    assert mean["estimate"] == pytest.approx(release.mean("stay").estimate)
+    nobody = json.loads(door.call("query", release.path, "age > 100", "--mean", "stay", "--json").out)
+    assert (nobody["estimate"], nobody["interval"]) == (None, None)
+    assert door.call("query", release.path, "--by", "sex").code == 0
+    assert door.call("query", release.path).code == 2
+    assert door.call("query", release.path, "--by", "sex", "--mean", "stay").code == 2
