@@ -329,6 +329,7 @@ def test_what_is_refused_shows_nothing_and_the_stream_goes_on(home, monkeypatch)
     assert (of["arrived"], of["missing"], of["outside"], of["late"]) == (3, 1, 1, 1)
 
 
+@pytest.mark.slow
 def test_shards_have_windows_of_their_own_and_csv_is_read(home):
     table = arrivals(900)
     names = ["age", "ward", "illness", "at"]
