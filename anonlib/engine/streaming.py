@@ -109,6 +109,9 @@ def coded(frame: DataFrame, table: Microdata, coding: Coding) -> DataFrame:
     shard = (
         "0" if coding.shard is None else f"CAST(coalesce(q{table.quasi_identifiers.index(coding.shard)}, 0L) AS INT)"
     )
+    # Spark compares the key of a state with that of the run before, whether it may be null too, which would follow from which of the
+    # sources has anything new: so it always may, as far as the optimizer can see
+    shard = f"IF(spark_partition_id() < 0, CAST(NULL AS INT), {shard})"
     kinds_of = code_kinds(coding)
     return select(
         placed,

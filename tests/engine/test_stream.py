@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -259,9 +258,8 @@ def fates(home: Home, spark: Any, table: pa.Table, **changes: Any) -> list[dict[
     """What `coded` makes of a table as if it arrived."""
     spec = parse_spec(home.spec(**changes))
     assert spec.stream is not None
-    frame = spark.createDataFrame(
-        table.to_pandas(types_mapper={pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype()}.get), SCHEMA
-    )
+    pq.write_table(table, home.path / "table.parquet")
+    frame = spark.read.schema(SCHEMA).parquet(str(home.path / "table.parquet")).coalesce(1)
     checked = microdata(frame, spec.columns, spec.missing)
     domains, values = told_domains(spark, spec.columns, spec.stream.domains, dict(frame.dtypes))
     coding = streaming.Coding(domains, values, "at", spec.stream.shard, spec.stream.outside)
