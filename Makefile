@@ -3,13 +3,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test nightly lint pure slow bench notebook env env-spark35 both clean
+.PHONY: help demo stream-demo test nightly lint pure slow bench notebook env env-spark35 both clean
 
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: env  ## publish a real table: the guarantee, the solver's choice, the audit, and where the release lies
 	@$(BIN)/python jobs/demo.py
+
+stream-demo: env  ## publish the same table as it arrives, batch after batch, and audit the stream
+	@$(BIN)/python jobs/stream_demo.py
 
 test: both  ## style, types, import contracts, all tests on the newest Spark, those that versions may change on Spark 3.5
 	@$(BIN)/python scripts/check.py all

@@ -6,7 +6,7 @@
     release/     what leaves the house: layouts, manifest         methods/     the recipes, a page each; baselines among them
     audit/       who checks: borrows nothing from methods, solvers, kernels
     evaluation/  what a release is worth: workloads, utility, attacks
-    workflow.py  the only place that knows the order: load, method, stage, audit, publish
+    workflow.py  the only place that knows the order: load, method, stage, audit, publish; streams/ the same, batch after batch
 
 Public names resolve on first use, so that pure code imports without Spark.
 """
@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # what editors and type checkers see
     from anonlib.api.nh import nh as nh
     from anonlib.api.perturb import perturb as perturb
     from anonlib.api.sabre import sabre as sabre
+    from anonlib.api.stream import stream as stream
     from anonlib.api.t_incognito import t_incognito as t_incognito
     from anonlib.api.verbs import audit_release as audit_release
     from anonlib.api.verbs import evaluate as evaluate
@@ -46,6 +47,7 @@ _PUBLIC = {
     "explain": "anonlib.api.verbs",
     "evaluate": "anonlib.api.verbs",
     "audit_release": "anonlib.api.verbs",
+    "stream": "anonlib.api.stream",
     "Release": "anonlib.release.opened",
     "FPrivacy": "anonlib.privacy.f_privacy",
     "AnonlibError": "anonlib.errors",

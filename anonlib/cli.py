@@ -1,4 +1,4 @@
-"""The command line: anonlib run | explain | audit | query | evaluate.
+"""The command line: anonlib run | stream | explain | audit | query | evaluate.
 
 Results go to standard output (with --json as one JSON object), messages and progress to standard error. Exit codes: 0 done;
 2 bad spec, arguments or input; 3 the privacy requirement cannot be met; 4 the audit refused; 1 anything else.
@@ -34,6 +34,9 @@ from anonlib.methods.recipe import Explanation, Grid
 from anonlib.release.manifest import Manifest, SolverPart
 from anonlib.release.opened import Release, open_release
 from anonlib.spec.load import load_spec
+from anonlib.streams.evidence import windows_of
+from anonlib.streams.run import Streamed
+from anonlib.streams.run import stream as run_stream
 
 MEASURES = {
     "msbs": "Mean squared bucket size",
@@ -110,11 +113,44 @@ def explain(
 
 
 @app.command()
+def stream(
+    conf: Conf = None,
+    conf_option: ConfOption = None,
+    once: Annotated[bool, typer.Option("--once", help="Take what has arrived, show it and stop.")] = False,
+    flush: Annotated[
+        bool, typer.Option("--flush", help="With --once: end the stream, and show what waits too.")
+    ] = False,
+    as_json: Json = False,
+    master: Master = None,
+    remote: Remote = None,
+) -> None:
+    """Publish a stream as CONF asks: batch after batch, each audited before it is shown, until it is stopped."""
+    spec = load_spec(_conf(conf, conf_option))
+    try:
+        with _progress() as say:
+            streamed = run_stream(spec, _session(master, remote, say), once=once, flush=flush, say=say)
+    except KeyboardInterrupt:
+        if once:
+            raise
+        err.print("anonlib: stopped; what was shown stays, and the next start goes on from there")
+        return
+    manifest = streamed.release.manifest
+    if as_json:
+        shown = [batch.stream.batch for batch in streamed.shown if batch.stream is not None]
+        _print_json({"release": streamed.release.path, "shown": shown, "manifest": json.loads(manifest.to_json())})
+    else:
+        _show_stream(streamed)
+
+
+@app.command()
 def audit(
     path: ReleasePath,
     original: Original = None,
     format: Format = "parquet",
     spec: SpecOfInput = None,
+    evidence: Annotated[
+        str | None, typer.Option(help="The checkpoint of a stream: classes are held against the windows it kept.")
+    ] = None,
     as_json: Json = False,
     master: Master = None,
     remote: Remote = None,
@@ -125,7 +161,8 @@ def audit(
         release = open_release(spark, path)
         say("auditing")
         with _original(spark, original, format, spec) as table:
-            verdict = workflow.audit(release, table)
+            windows = None if evidence is None else windows_of(spark, evidence, release)
+            verdict = workflow.audit(release, table, windows)
     if as_json:
         _print_json({"release": path, "passed": verdict.passed, "checks": [asdict(check) for check in verdict.checks]})
     else:
@@ -339,6 +376,32 @@ def _show_release(release: Release) -> None:
         out.print(f"[bold]Table[/]     {name}/ {part.rows:,} rows, {part.checksum}")
     out.print(
         f'\nLook next: {_escape(release.path)}/manifest.json, or ask: anonlib query {_escape(release.path)} "..."\n',
+        soft_wrap=True,
+    )
+
+
+def _show_stream(streamed: Streamed) -> None:
+    manifest = streamed.release.manifest
+    part = manifest.stream
+    assert part is not None
+    out.print(f"\n[bold]Shown[/]     {_escape(streamed.release.path)}", soft_wrap=True)
+    out.print(f"\n[bold]The guarantee[/]\n{_escape(manifest.guarantee.words)}")
+    out.print(
+        f"\n[bold]Records[/]   {part.arrived:,} arrived = {part.shown:,} shown + {part.waiting:,} waiting + {part.missing:,} with a "
+        f"missing value + {part.outside:,} outside the domains; {part.late:,} came late"
+    )
+    out.print(f"[bold]Batches[/]   {part.batches:,}, {len(streamed.shown):,} of them by this run")
+    for name, asked in manifest.guarantee.asked.items():
+        achieved = manifest.guarantee.achieved.get(name)
+        out.print(
+            f"[bold]{_escape(name):9}[/] asked {_escape(asked)}"
+            + (f", achieved {_escape(achieved)}" if achieved else "")
+        )
+    if manifest.utility:
+        measures = ", ".join(f"{name} {value:,.4g}" for name, value in manifest.utility.items())
+        out.print(f"[bold]Utility[/]   {_escape(measures)}")
+    out.print(
+        f"\nLook next: {_escape(streamed.release.path)}/batches, or ask: anonlib audit {_escape(streamed.release.path)}\n",
         soft_wrap=True,
     )
 

@@ -162,6 +162,22 @@ def closeness(column: str, distance: str, t: Fraction, k: int = 1, known: str | 
     return sentence
 
 
+def closeness_in_windows(column: str, distance: str, t: Fraction, k: int, window: int, shard: str | None = None) -> str:
+    """(omega, t)-closeness of a stream, with k-anonymity where k > 1. window : omega; shard : whose values have windows of their own."""
+    of = f" of one {shard}" if shard is not None else ""
+    sentence = (
+        f"Among the records that share a class, the values of {column} are spread as in one window of {window:,} records{of} that arrived "
+        f"one after another, up to an earth mover's distance of {text(t)} (distance between values: {DISTANCES[distance]}; 1 is the "
+        "farthest)."
+    )
+    if k > 1:
+        sentence += f" At least {k} records share a class."
+    return (
+        f"{sentence} When a class was shown tells when its records arrived; against an adversary who knows when a person's record arrived "
+        "and how values changed within the window, nothing is promised beyond the window as a whole."
+    )
+
+
 def classes(column: str, asked: Mapping[str, Fraction], distance: str = "") -> str:
     """What is promised of equivalence classes: `asked` by the names that `anonlib.release.generalized` lists."""
     sentences = []

@@ -13,6 +13,7 @@ from anonlib.audit import fields, folder, folder_judge
 from anonlib.audit.registry import AUDITORS
 from anonlib.audit.verdict import Check, Verdict
 from anonlib.engine import reading, tables
+from anonlib.engine.codes import within
 from anonlib.engine.failures import explained
 from anonlib.engine.microdata import Microdata, microdata
 from anonlib.engine.relational import DataFrame
@@ -24,10 +25,11 @@ from anonlib.evaluation.evaluation import Evaluation
 from anonlib.evaluation.registry import EVALUATORS
 from anonlib.methods.recipe import Draft, Explanation, Run, Say, Stage
 from anonlib.methods.registry import RECIPES
-from anonlib.release import reuse, storage
+from anonlib.release import generalized, reuse, storage
 from anonlib.release.manifest import (
     AuditPart,
     ColumnPart,
+    FilePart,
     GuaranteePart,
     Manifest,
     MethodPart,
@@ -36,6 +38,7 @@ from anonlib.release.manifest import (
     UnreadablePart,
 )
 from anonlib.release.opened import Release
+from anonlib.release.streamed import WINDOWS
 from anonlib.spec.keys import key_tag, resolve_key, run_key
 from anonlib.spec.release import ReleaseSpec
 
@@ -52,6 +55,7 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
     Nothing is visible at the output path unless everything went well: tables are staged, audited, and shown in one step with the
     manifest last. Raises SpecError (2), Unsatisfiable (3), AuditRefused (4); whatever is raised, the staging area is removed.
     """
+    _no_stream(spec, "run")
     if spec.output is None:
         raise SpecError("output: missing; say where the release goes, e.g. output: {path: releases/census}")
     place = storage.place(spec.output.path)
@@ -93,12 +97,24 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
 
 def explain(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, say: Say = _silent) -> Explanation:
     """What `run` would choose, from statistics alone: no record moves, nothing is written."""
+    _no_stream(spec, "explain")
     with run_settings(spark), _misread_explained(spec, spark, frame):
         return RECIPES[type(spec.method)].explain(_table(spec, spark, frame), spec.method, say)
 
 
-def audit(release: Release, original: DataFrame | None = None) -> Verdict:
-    """Check a release from its published tables alone, or against the original table as well."""
+def _no_stream(spec: ReleaseSpec, command: str) -> None:
+    if spec.stream is not None:
+        raise SpecError(
+            f"stream: this spec is of a stream, which `anonlib {command}` knows nothing of; use anonlib stream, or leave stream out"
+        )
+
+
+def audit(release: Release, original: DataFrame | None = None, evidence: DataFrame | None = None) -> Verdict:
+    """Check a release from its published tables alone, or against the original table as well.
+
+    evidence : of a stream's windows, see `anonlib.audit.generalized.windows`; without it, that classes are t-close is taken from the
+    manifests of the batches, whose audits had it
+    """
     rows = None if original is None else _after_policy(original, release.manifest)
     manifest = release.manifest
     lies_there = folder_judge.judge(folder.look(release.path, manifest), manifest)
@@ -107,7 +123,8 @@ def audit(release: Release, original: DataFrame | None = None) -> Verdict:
         few = few_settings(release.spark, n <= tables.FEW_RECORDS)
         with run_settings(release.spark), explained(f"auditing {release.path}"), few:
             original = None if rows is None else tables.together(rows, n)
-            verdict = AUDITORS[manifest.layout](_together(release.tables, n), manifest, original)
+            proof: dict[str, Any] = {} if evidence is None else {"evidence": {WINDOWS: evidence}}
+            verdict = AUDITORS[manifest.layout](_together(release.tables, n), manifest, original, **proof)
     except AnonlibError as error:
         if all(check.passed for check in lies_there):
             raise
@@ -264,6 +281,12 @@ def _audited(manifest: Manifest, draft: Draft, table: Microdata, place: storage.
     verdict = replace(verdict, checks=(*verdict.checks, *folder_judge.judge(lies_there, manifest, staged=True)))
     if mode == "gate" and not verdict.passed:
         raise AuditRefused(refusal(verdict))
+    return completed(manifest, verdict, folder_judge.named(lies_there, manifest))
+
+
+def completed(manifest: Manifest, verdict: Verdict, files: dict[str, list[FilePart]]) -> Manifest:
+    """The manifest with what the audit found, and the data files of each table."""
+    mode = manifest.audit.mode
     checks = [fields.recorded(check) for check in verdict.checks] if mode != "off" else []
     guarantee = _achieved(manifest.guarantee, verdict.achieved, verdict.numbers)
     also = [_achieved(part, *verdict.also.get(part.sensitive, ({}, {}))) for part in guarantee.also]
@@ -276,7 +299,7 @@ def _audited(manifest: Manifest, draft: Draft, table: Microdata, place: storage.
                 name: part.model_copy(update=asdict(verdict.tables[name])) if name in verdict.tables else part
                 for name, part in manifest.tables.items()
             },
-            "files": folder_judge.named(lies_there, manifest),
+            "files": files,
         }
     )
 
@@ -307,7 +330,7 @@ def refusal(verdict: Verdict) -> str:
 
 
 def _after_policy(original: DataFrame, manifest: Manifest) -> DataFrame:
-    """The rows of the original that the release's missing-value policy published."""
+    """The rows of the original that the release's missing-value policy published; of a stream's, those it may have shown by now."""
     policy, types = manifest.missing, tables.types(original)
     roles = {column.name: column.role for part in manifest.tables.values() for column in part.columns}
     roles |= {part.name: "quasi_identifier" for part in manifest.quasi_identifiers}
@@ -316,7 +339,11 @@ def _after_policy(original: DataFrame, manifest: Manifest) -> DataFrame:
     dropped = [
         is_missing(name, types[name]) for name, role in roles.items() if asked.get(role) == "drop" and name in types
     ]
-    return original.where(" AND ".join(f"NOT {condition}" for condition in dropped)) if dropped else original
+    kept = original.where(" AND ".join(f"NOT {condition}" for condition in dropped)) if dropped else original
+    if manifest.stream is None:
+        return kept
+    part = manifest.guarantee
+    return within(kept, generalized.quasi_identifiers(manifest), {part.sensitive: [v.value for v in part.values]})
 
 
 def _as_it_was_read(types: Mapping[str, str], manifest: Manifest) -> None:

@@ -25,6 +25,7 @@ NUMBER = re.compile(r"(none|-?\d{1,400}(\.\d{1,400})?(/\d{1,400})?)")
 VERSION = re.compile(r"[\w.+-]{1,40}")
 SETTING = re.compile(r"\w{1,30}")
 KEY_TAG = re.compile(r"([0-9a-f]{32})?")
+STREAM_ID = re.compile(r"[0-9a-f]{32}")
 TEXT, CHECKS = 2_000, 100
 """Characters of a sentence, and recorded checks, at most."""
 
@@ -167,6 +168,7 @@ def _faults(manifest: Manifest) -> Iterator[str]:
     for part in (manifest.guarantee, *manifest.guarantee.also):
         yield from _of_guarantee(part)
     yield from _of_unreadable(manifest)
+    yield from _of_stream(manifest)
     yield from _of_checks(manifest)
 
 
@@ -251,6 +253,22 @@ def _of_unreadable(manifest: Manifest) -> Iterator[str]:
     numbers = (unreadable.lengths, *unreadable.cells.values(), *unreadable.undecodable.values())
     if not all(0 <= number <= unreadable.records for number in numbers):
         yield "unreadable: a count is below 0 or above that of the records"
+
+
+def _of_stream(manifest: Manifest) -> Iterator[str]:
+    stream = manifest.stream
+    if stream is None:
+        return
+    if not STREAM_ID.fullmatch(stream.id):
+        yield f"stream.id: {_short(stream.id)}"
+    if stream.shard is not None and stream.shard not in {part.name for part in manifest.quasi_identifiers}:
+        yield f"stream.shard: no quasi-identifier {_short(stream.shard)}"
+    if len(set(stream.values)) < len(stream.values):
+        yield "stream.values: a value is told twice"
+    told = set(stream.values)
+    yield from (
+        f"stream.values: {_short(str(v.value))} is not told" for v in manifest.guarantee.values if v.value not in told
+    )
 
 
 def _of_checks(manifest: Manifest) -> Iterator[str]:

@@ -30,6 +30,7 @@ PAIRS = {
 }
 """What a footer's key-value metadata may hold besides Spark's column list."""
 COLUMN_LIST = "org.apache.spark.sql.parquet.row.metadata"
+_BATCH = re.compile(r"batches/\d{6,}\.json")
 _WRITER = re.compile(r"[\w .,:()+\-]{0,160}")
 
 
@@ -65,14 +66,27 @@ def _data_files(paths: Iterable[str], table: str) -> list[str]:
 def _nothing_else(folder: Folder, manifest: Manifest) -> Check:
     formats = {part.path: part.format for part in manifest.tables.values()}
     names = {entry.path for entry in folder.entries}
-    faults = [fault for entry in folder.entries if (fault := _stranger(entry, folder, formats, names)) is not None]
+    streamed = manifest.stream is not None
+    entries = [entry for entry in folder.entries if not _is_manifest(entry, streamed)]
+    faults = [fault for entry in entries if (fault := _stranger(entry, folder, formats, names)) is not None]
     faults += [f"{name} holds other bytes than the checksums of its file" for name in folder.false_sums]
     return Check(
         name="files",
         passed=not faults,
-        asked=f"{FILE_NAME}, and data files in {', '.join(f'{path}/' for path in formats)}",
+        asked=f"{FILE_NAME if manifest.stream is None else 'batches/'}, and data files in {', '.join(f'{path}/' for path in formats)}",
         achieved=f"{len(names):,} files and folders, {len(faults):,} that do not belong there",
         evidence="; ".join(faults[:3]) or None,
+    )
+
+
+def _is_manifest(entry: Entry, streamed: bool) -> bool:
+    """Whether this is the manifest of a table's release, or of a batch of a stream, or the folder of these."""
+    if not streamed:
+        return entry.kind == "file" and entry.path == FILE_NAME
+    return (
+        entry.path == "batches"
+        if entry.kind == "folder"
+        else bool(_BATCH.fullmatch(entry.path)) and entry.kind == "file"
     )
 
 
@@ -86,8 +100,6 @@ def _stranger(entry: Entry, folder: Folder, formats: Mapping[str, str], names: s
     if path in formats and name:
         return _in_table(entry, name, folder, formats[path], names)
     if entry.kind == "file":
-        if entry.path == FILE_NAME:
-            return None
         if entry.path.endswith("_$folder$") and entry.path.removesuffix("_$folder$") in formats and entry.size == 0:
             return None  # Hadoop's mark of a folder on S3
         if of_sum(entry.path) == FILE_NAME and FILE_NAME in names:

@@ -37,6 +37,35 @@ def rows_add_up(manifest: Manifest) -> Check:
     )
 
 
+def stream_adds_up(manifest: Manifest) -> list[Check]:
+    """Of a stream: the records that arrived are those shown, left out and waiting; windows are of sizes that a stream may have."""
+    stream, rows = manifest.stream, manifest.rows
+    if stream is None:
+        return []
+    left_out = stream.missing + stream.outside
+    faults = []
+    if rows.published != stream.shown or rows.dropped != left_out:
+        faults.append(
+            f"{stream.shown:,} shown and {left_out:,} left out, but the rows say {rows.published:,} and {rows.dropped:,}"
+        )
+    if stream.batch is None and stream.arrived != left_out + stream.shown + stream.waiting:
+        faults.append(
+            f"{stream.arrived:,} arrived, {left_out:,} left out, {stream.shown:,} shown, {stream.waiting:,} wait"
+        )
+    if min(stream.arrived, stream.missing, stream.outside, stream.late, stream.shown, stream.waiting) < 0:
+        faults.append("a count is negative")
+    if stream.advance < 1 or stream.window % stream.advance:
+        faults.append(f"a window of {stream.window:,} cannot advance by {stream.advance:,}")
+    return [
+        Check.unless(
+            faults,
+            name="stream adds up",
+            asked="arrived = left out + shown + waiting",
+            achieved=f"{stream.arrived:,} arrived, {left_out:,} left out, {stream.shown:,} shown, {stream.waiting:,} wait",
+        )
+    ]
+
+
 def values_add_up(manifest: Manifest) -> Check:
     """The sensitive values are listed once each, each occurs, and their counts sum to the published rows."""
     values = manifest.guarantee.values

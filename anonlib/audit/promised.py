@@ -116,6 +116,9 @@ def generalized(manifest: Manifest, part: GuaranteePart, classes: bool) -> str:
         published = parameters.get("neighbours") is not None or parameters.get("refine") is False
         way = "published" if published else "refined" if parameters.get("refine") else "symmetric"
         k, known = int(asked["k"]) if first else 1, words.HOW_CLASSES_CAME.get(way)
+        if manifest.stream is not None:
+            stream = manifest.stream
+            return words.closeness_in_windows(part.sensitive, part.distance, asked["t"], k, stream.window, stream.shard)
         return words.closeness(part.sensitive, part.distance, asked["t"], k, known)
     if classes:
         return words.classes(part.sensitive, asked, part.distance)

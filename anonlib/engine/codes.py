@@ -81,6 +81,28 @@ def encode(
     return select(coded, {n: n for n in started} | dict(zip(keep, kept, strict=True)))
 
 
+def within(
+    frame: DataFrame, quasi_identifiers: QuasiIdentifiers, sensitive: Mapping[str, Sequence[str | None]]
+) -> DataFrame:
+    """The records that `encode` has codes for: those with all values in the domains. A broadcast join a column of no short list."""
+    kinds, kept = types(frame), frame
+    lists = {c.name: c.domain.values for c in quasi_identifiers.columns if isinstance(c.domain, CategoricalDomain)}
+    for column in quasi_identifiers.columns:
+        if column.numeric and column.name in kinds:
+            code = code_of(column.name, column.spark_type)
+            kept = kept.where(f"coalesce({code} BETWEEN {column.low!r} AND {column.high!r}, false)")
+    for name, known in (lists | {name: tuple(values) for name, values in sensitive.items()}).items():
+        if name not in kinds:
+            continue  # whoever reads on says which column is missing
+        text = value_text(name, kinds[name])
+        if is_short(known):
+            kept = kept.where(f"{position_of(text, known)} IS NOT NULL")
+            continue
+        pairs = small_table(frame, "text string", [(value,) for value in known])
+        kept = kept.join(pairs, F.expr(f"{text} <=> text"), "left_semi")
+    return kept
+
+
 def _known_code(place: str, code: str) -> str:
     """SQL: the code at `place`, which fails the task where there is none."""
     kind = "BIGINT" if code.startswith("q") else "INT"

@@ -96,6 +96,33 @@ def read(spark: SparkSession, source: Input, used: Collection[str] | None = None
     return frame
 
 
+def read_stream(spark: SparkSession, source: Input, used: Collection[str], files: int | None = None) -> DataFrame:
+    """The files of a folder, those to come too, as a streaming DataFrame.
+
+    used : the columns that may be published; files : how many a micro-batch takes at most, None for all that have arrived
+    Without `source.schema_ddl` the types are those of the files that are there. Raises SpecError when there are none, or their schemas
+    differ; a cell that cannot be read stops the stream.
+    """
+    limit = {} if files is None else {"maxFilesPerTrigger": str(files)}
+    where = f"input.path {source.path!r}"
+    if _is_text(source):
+        with explained(where):
+            reader = spark.readStream.format(source.format).options(
+                **strict_options(source.format, source.options), **limit
+            )
+            raw = reader.schema(f"{source.schema_ddl}\n, {CORRUPT_RECORD} STRING").load(source.path)
+            return _refusing(_text_table(raw, source, used))
+    with explained(where):
+        reader = spark.readStream.format(source.format).options(**source.options, **limit)
+        if source.format == "delta":
+            return reader.load(source.path)
+        if source.schema_ddl is None:
+            frame = spark.read.format(source.format).options(**source.options).load(source.path)
+            file_schemas.check(spark, source, frame)
+            return reader.schema(frame.schema).load(source.path)
+        return reader.schema(source.schema_ddl).load(source.path)
+
+
 def read_original(spark: SparkSession, name: str, format: str) -> DataFrame:
     """A table named on the command line: a path in `format`, or a catalog table where `format` is "table"."""
     path, table = (None, name) if format == "table" else (name, None)
@@ -151,8 +178,12 @@ def _open(spark: SparkSession, source: Input, used: Collection[str] | None) -> T
         else:
             # a comment in the schema ends with its line
             raw = reader.schema(f"{schema}\n, {CORRUPT_RECORD} STRING").load(source.path)
-        names = raw.columns
-        cells = raw.schema.fields[: names.index(CORRUPT_RECORD)]
+        return _text_table(raw, source, used)
+
+
+def _text_table(raw: DataFrame, source: Input, used: Collection[str] | None) -> TextTable:
+    names = raw.columns
+    cells = raw.schema.fields[: names.index(CORRUPT_RECORD)]
     if own := [field.name for field in cells if field.name.lower() in (CELLS, BROKEN)]:
         raise SpecError(
             f"input.path {source.path!r}: the column {own[0]!r} has a name that reading needs for itself; rename it"

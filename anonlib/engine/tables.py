@@ -67,6 +67,16 @@ def read_back(spark: SparkSession, path: str, format: str, written: DataFrame | 
         return reader.load(re.sub(r"([\[\]{}*?\\])", r"\\\1", path))
 
 
+def read_files(spark: SparkSession, paths: list[str], format: str, schema: str) -> DataFrame:
+    """A table of these files and no others, of columns that are told; without any, an empty one."""
+    if not paths:
+        return spark.createDataFrame([], schema)
+    with explained(f"reading {len(paths):,} files"):
+        return (
+            spark.read.format(format).schema(schema).load([re.sub(r"([\[\]{}*?\\])", r"\\\1", path) for path in paths])
+        )
+
+
 SCHEMA_OF_READER = ("parquet", "orc")
 """Formats whose reader may be told the columns; others (Delta) keep them apart from the files and refuse to be told."""
 

@@ -177,6 +177,31 @@ class SplitsPart(_Part):
     key_tag: str = ""
 
 
+class StreamPart(_Part):
+    """Of a stream's release: its windows, and what became of the records that arrived.
+
+    id      : of the stream, drawn once; batch : the number of this one, None for all shown batches together (`batches` of them)
+    window, advance : omega and I; shard : the quasi-identifier whose values have windows of their own
+    values  : the sensitive values that the stream was told, in whose order and number distances are measured
+    arrived = missing + outside + shown + waiting, over all batches: left out for a missing value or one outside the domains, published, or
+              not yet; late : of those that arrived, how many after one that was due later. In one batch, `waiting` is what waits after it
+    """
+
+    id: str
+    batch: int | None
+    batches: int = 1
+    window: int
+    advance: int
+    shard: str | None = None
+    values: list[str | None]
+    arrived: int
+    missing: int = 0
+    outside: int = 0
+    late: int = 0
+    shown: int = 0
+    waiting: int = 0
+
+
 class Manifest(_Part):
     """The whole of `manifest.json`. `quasi_identifiers` is filled by the generalized layout; `files` are those of each table."""
 
@@ -196,10 +221,11 @@ class Manifest(_Part):
     quasi_identifiers: list[QuasiIdentifierPart] = []
     files: dict[str, list[FilePart]] = {}
     unreadable: UnreadablePart | None = None
+    stream: StreamPart | None = None
 
     def to_json(self) -> str:
-        """Readable JSON text."""
-        return self.model_dump_json(indent=2) + "\n"
+        """Readable JSON text; a table's release has nothing to say of a stream."""
+        return self.model_dump_json(indent=2, exclude={"stream"} if self.stream is None else None) + "\n"
 
     @staticmethod
     def from_json(text: str) -> Manifest:

@@ -14,9 +14,10 @@ from anonlib.engine.session import SparkSession, run_settings
 from anonlib.errors import SpecError
 from anonlib.queries.means import MeanEstimate
 from anonlib.queries.predicate import NUMERIC
-from anonlib.release import storage
+from anonlib.release import storage, streamed
 from anonlib.release.layout import LAYOUTS, Estimate
-from anonlib.release.manifest import FORMAT_VERSION, AuditPart, Manifest
+from anonlib.release.manifest import FORMAT_VERSION, AuditPart, Manifest, TablePart
+from anonlib.sql import quoted
 
 MAX_GROUP_ROWS = 10_000
 """Rows that `group_rows` brings to the driver."""
@@ -33,10 +34,19 @@ class Release:
     @cached_property
     def tables(self) -> dict[str, DataFrame]:
         """{table name: DataFrame}, read lazily."""
+        if self.manifest.stream is not None:
+            return {name: self._of_batches(name, part) for name, part in self.manifest.tables.items()}
         return {
             name: tables.read_back(self.spark, storage.spark_path(f"{self.path}/{part.path}"), part.format)
             for name, part in self.manifest.tables.items()
         }
+
+    def _of_batches(self, name: str, part: TablePart) -> DataFrame:
+        """The files of the batches that were shown when the release was opened, and no others."""
+        folder = storage.spark_path(f"{self.path}/{part.path}")
+        paths = [f"{folder}/{file.name}" for file in self.manifest.files.get(name, [])]
+        schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in part.columns)
+        return tables.read_files(self.spark, paths, part.format, schema)
 
     @property
     def audit(self) -> AuditPart:
@@ -133,7 +143,12 @@ class Release:
 
 
 def open_release(spark: SparkSession, path: str) -> Release:
-    """The release at `path`. Reads its manifest only. Raises SpecError when there is none, or one this version cannot read."""
+    """The release at `path`, of a stream what is shown of it so far. Reads manifests only.
+
+    Raises SpecError when there is none, or one this version cannot read.
+    """
+    if batches := streamed.batch_numbers(path):
+        return Release(spark, path, streamed.union(streamed.read_batches(path, batches)))
     text = storage.read_manifest(path)
     try:
         manifest = Manifest.from_json(text)

@@ -216,10 +216,29 @@ def _below(folder: Path, inside: str = "") -> Iterator[Entry]:
             yield Entry(path, entry.stat().st_size, "file")
 
 
+def file_system(path: str) -> tuple[Any, str]:
+    """(PyArrow's file system of a place, the path inside it). Raises SpecError for one that cannot be reached."""
+    path = _normal(path)
+    return (fs.LocalFileSystem(), str(_local(path))) if _is_local(path) else _remote(path)
+
+
+def private_folder(path: str) -> None:
+    """Make a folder, and those above it; on local disks a new one is its owner's alone. Raises SpecError where it cannot be made."""
+    path = _normal(path)
+    try:
+        if _is_local(path):
+            _local(path).parent.mkdir(parents=True, exist_ok=True)
+            _local(path).mkdir(mode=0o700, exist_ok=True)
+        else:
+            system, inside = _remote(path)
+            system.create_dir(inside, recursive=True)
+    except OSError as error:
+        raise SpecError(f"{path!r}: cannot be written ({error.strerror or error}); choose another path") from None
+
+
 def opened(path: str, entry: str) -> Any:
     """The file `entry` of the folder `path`, for reading at any place, as PyArrow opens it."""
-    path = _normal(path)
-    system, inside = (fs.LocalFileSystem(), str(_local(path))) if _is_local(path) else _remote(path)
+    system, inside = file_system(path)
     return system.open_input_file(f"{inside}/{entry}")
 
 
@@ -236,8 +255,7 @@ def drop_committers_notes(where: Place, tables: Iterable[str]) -> None:
 
 
 def _delete(path: str, name: str) -> None:
-    path = _normal(path)
-    system, inside = (fs.LocalFileSystem(), str(_local(path))) if _is_local(path) else _remote(path)
+    system, inside = file_system(path)
     system.delete_file(f"{inside}/{name}")
 
 

@@ -20,6 +20,8 @@ from anonlib.spec.methods import read_method
 from anonlib.spec.part import Fault, Faults, Flag, Part, Text, did_you_mean, fault, listed, read_text, shown
 from anonlib.spec.places import nested, overlap
 from anonlib.spec.reader_options import is_on, option_faults
+from anonlib.spec.stream import Stream
+from anonlib.spec.stream_rules import stream_faults
 
 ColumnType = Literal["numeric", "categorical"]
 Handling = Literal["keep", "drop", "error"]
@@ -293,6 +295,7 @@ class ReleaseSpec(Part):
     )
     random: Random = Field(default_factory=Random)
     audit: Literal["gate", "report", "off"] = "gate"
+    stream: Stream | None = None
 
     @model_validator(mode="after")
     def _parts_agree(self) -> ReleaseSpec:
@@ -348,6 +351,8 @@ class ReleaseSpec(Part):
                             f"{shown(written)} overlaps with the input at {shown(source)}; publish elsewhere",
                         )
                     )
+        if self.stream is not None:
+            faults += stream_faults(self.stream, self)
         if faults:
             raise Faults(*faults)
         return self

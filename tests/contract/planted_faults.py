@@ -331,6 +331,29 @@ def a_fake_less(right: Any) -> Any:
     return Fewer
 
 
+def whatever_the_window(right: Any) -> Any:
+    """Classes of two records that follow one another, and nobody looks at their values."""
+
+    def wrong(self: Any, state: Any, members: Any, values: Any, t: Any) -> Any:
+        classes = np.full(len(members), -1, dtype=np.int64)
+        classes[members] = np.arange(int(members.sum())) // 2
+        return replace(state, classes=classes, formed=state.window, spread=self._counted(values))
+
+    return wrong
+
+
+def as_of_the_next(right: Any) -> Any:
+    """Classes that stood by are said to be of the window that shows them."""
+
+    def wrong(self: Any, state: Any) -> Any:
+        advance, after = right(self, state)
+        shown = advance.shown
+        moved = None if shown is None else replace(shown, window=advance.window)
+        return replace(advance, shown=moved), after
+
+    return wrong
+
+
 # --- the table --------------------------------------------------------------------------------------------------------------------
 
 PRIVACY, KERNELS = "anonlib.privacy", "anonlib.kernels"
@@ -403,6 +426,8 @@ FAULTS = (
     Fault(f"{PRIVACY}.beta_likeness:BetaLikeness.copies", "twice as many", "what may be believed of a person", times(2), trials.matches({"beta": "1/4"}, 5)),
     Fault(f"{KERNELS}.matching.rainbow_colouring:_renamed", "colours that do not go with the buckets", "graph of matches", one_colour, trials.matches({"l": "3"}, 6)),
     Fault(f"{KERNELS}.classes.symmetric_classes:symmetric_classes", "a record in the class before", "class sizes", one_too_many, trials.symmetric),
+    Fault(f"{KERNELS}.classes.sabre_window:Windows._formed", "whatever the window", "t-closeness", whatever_the_window, trials.streamed),
+    Fault(f"{KERNELS}.classes.sabre_window:Windows._advance", "of the wrong window", "t-closeness", as_of_the_next, trials.streamed),
     Fault(f"{KERNELS}.matching.ring_generalization:rings", "values not looked at", "l-diversity", lambda right: lambda curve, sensitive, number: right(curve, np.arange(len(sensitive)), number), trials.rings(3, 5)),
 )  # fmt: skip
 

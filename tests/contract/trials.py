@@ -19,19 +19,30 @@ from anonlib import words
 from anonlib.audit.bucketized import judge as bucketized_judge
 from anonlib.audit.generalized import evidence as generalized_evidence
 from anonlib.audit.generalized import judge as generalized_judge
+from anonlib.audit.generalized.closeness import distance_of, distances_of_windows
 from anonlib.audit.generalized.evidence import FAULTS, GraphFacts
+from anonlib.audit.generalized.facts import Worst
 from anonlib.audit.perturbed import judge as perturbed_judge
 from anonlib.audit.verdict import Verdict
 from anonlib.domains import NumericDomain
-from anonlib.exact import exact
-from anonlib.kernels.classes import equivalence_classes, halving, mondrian, symmetric_classes, take_out
+from anonlib.exact import exact, text
+from anonlib.kernels.classes import (
+    equivalence_classes,
+    halving,
+    mondrian,
+    sabre_window,
+    symmetric_classes,
+    take_out,
+)
 from anonlib.kernels.matching import ring_generalization
 from anonlib.kernels.ranked import perturb, round_robin
 from anonlib.methods import bucketize, heterogeneous
 from anonlib.methods import perturb as perturbing
+from anonlib.methods import sabre_window as window_classes
 from anonlib.privacy import class_requirements as requirements
 from anonlib.privacy import f_privacy, rho_privacy, subtables, t_closeness
 from anonlib.privacy.counts import SensitiveCounts
+from anonlib.release.streamed import CLASS_BITS
 from anonlib.solvers.buckets import fake_values
 from anonlib.spec.methods.bucketize import Bucketize
 from anonlib.spec.methods.perturb import Perturb
@@ -291,6 +302,39 @@ def symmetric() -> Verdict:
     of = symmetric_classes.symmetric_classes([age], [DOMAIN], sensitive, np.random.default_rng(1).permutation(N))
     groups = [Counter(str(s) for s in sensitive[of == c].tolist()) for c in range(int(of.max()) + 1)]
     return _classes(groups, {"k": "3", "frequency_l": "3"}, "flat", [3] * (N // 3))
+
+
+def streamed() -> Verdict:
+    """Windows of 24 records that advance by 6 over values that change with time; every class measured from the window it came from."""
+    draw = np.random.default_rng(5)
+    n, m, t = 240, 3, Fraction(1, 10)
+    sensitive = np.where(draw.random(n) < 0.5, np.repeat(draw.integers(0, m, n // 8), 8), draw.integers(0, m, n))
+    distance = t_closeness.GroundDistance.flat(m)
+    form = window_classes.WindowClasses((DOMAIN,), distance, 2, KEY)
+    windows = sabre_window.Windows(24, 6, 2, distance, t, form)
+    arriving = sabre_window.Records((draw.integers(0, N, n),), sensitive)
+    done, _ = windows.advanced(windows.begin(arriving.columns), arriving)
+    groups, ids, spreads = [], [], {}
+    for shown in [advance.shown for advance in done if advance.shown is not None]:
+        held = sensitive[shown.window * 6 : shown.window * 6 + 24]
+        spreads[shown.window] = np.bincount(held, minlength=m).tolist()
+        for own in np.unique(shown.classes).tolist():
+            members = shown.number[shown.classes == own]
+            groups.append(Counter(str(s) for s in sensitive[members].tolist()))
+            ids.append((shown.window << CLASS_BITS) + own)
+    asked = {"k": Fraction(2), "t": t}
+    facts, found = paper.generalized(groups, asked, method="sabre")
+    told = [str(v) for v in range(m)]
+    far = distances_of_windows(distance_of("flat", told, [1] * m, "string", []), told, told, spreads, CLASS_BITS)
+    value, at = far.largest(np.array([[g[v] for v in told] for g in groups]), ids)
+    facts = replace(facts, classes=(replace(facts.classes[0], distance=Worst(value, ids[at])),))
+    parts = {"id": "0" * 32, "batch": 0, "window": 24, "advance": 6, "values": told}
+    shown_records = sum(map(len, (list(g.elements()) for g in groups)))
+    found["stream"] = {**parts, "arrived": n, "shown": shown_records, "waiting": n - shown_records}
+    found["method"]["parameters"] = {"t": "0.1", "k": 2}
+    found["guarantee"]["achieved"]["t"] = text(value)
+    found["guarantee"]["words"] = words.closeness_in_windows("illness", "flat", t, 2, 24)
+    return generalized_judge.judge(facts, paper.stating(found))
 
 
 # --- matches --------------------------------------------------------------------------------------------------------------------

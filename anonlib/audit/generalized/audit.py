@@ -18,10 +18,12 @@ from typing import Any
 from anonlib.audit.generalized import evidence as graph
 from anonlib.audit.generalized.boxes import scan_boxes
 from anonlib.audit.generalized.classes import scan_classes
+from anonlib.audit.generalized.closeness import Distance, WindowDistances
 from anonlib.audit.generalized.facts import BoxFacts, ClassFacts, GeneralizedFacts, GraphFindings
 from anonlib.audit.generalized.judge import distance_for, form_passed, has_classes, judge
 from anonlib.audit.generalized.original import compare
 from anonlib.audit.generalized.promises import WorstCases
+from anonlib.audit.generalized.windows import distance_from_windows
 from anonlib.audit.published import described, fresh_salt, numbering, require_columns
 from anonlib.audit.verdict import Verdict
 from anonlib.engine.relational import DataFrame, Small, aggregate, collected, select
@@ -30,6 +32,7 @@ from anonlib.errors import AnonlibError
 from anonlib.release import generalized
 from anonlib.release.generalized import MATCHES, MICRODATA
 from anonlib.release.manifest import GuaranteePart, Manifest
+from anonlib.release.streamed import WINDOWS
 from anonlib.spec.release import Columns
 
 
@@ -48,7 +51,7 @@ def audit(
     original : the input after the missing-value policy; with it, domains, distribution and the coverage of boxes are compared too
     columns  : the roles of the original's columns, as the spec gave them; checked against what was published. Staged tables need it
     staged   : the manifest is still to be completed: what it lacks is measured, not missed
-    evidence : "matches", the graph behind a release without classes
+    evidence : "matches", the graph behind a release without classes; "windows", what the windows of a stream held
 
     Never raises on a bad release: it returns a verdict that failed. Raises TypeError when staged tables are audited without `columns`.
     """
@@ -63,7 +66,8 @@ def audit(
     first_of_more = len(asked)
     if has_classes(manifest):
         salt = fresh_salt()
-        asked += [_scan(microdata, manifest, part, salt) for part in parts]
+        distances = [_distance(manifest, part, evidence) for part in parts]
+        asked += [_scan(microdata, manifest, *each, salt) for each in zip(parts, distances, strict=True)]
     elif evidence is not None:
         asked.append(_graph(microdata, evidence[MATCHES], manifest, original))
     answers = collected(asked)
@@ -98,9 +102,24 @@ def _distribution(microdata: DataFrame, part: GuaranteePart) -> Small[dict[str |
     return Small.of_rows(grouped.limit(limit), limit, lambda counted: {row["text"]: int(row["n"]) for row in counted})
 
 
-def _scan(microdata: DataFrame, manifest: Manifest, part: GuaranteePart, salt: int) -> Small[ClassFacts]:
+def _distance(
+    manifest: Manifest, part: GuaranteePart, evidence: Mapping[str, DataFrame] | None
+) -> Distance | WindowDistances | None:
+    """What classes are measured from: the table, or the windows of a stream as far as there is evidence of them."""
+    if manifest.stream is None:
+        return distance_for(part)
+    return None if evidence is None else distance_from_windows(manifest, part, evidence[WINDOWS])
+
+
+def _scan(
+    microdata: DataFrame,
+    manifest: Manifest,
+    part: GuaranteePart,
+    distance: Distance | WindowDistances | None,
+    salt: int,
+) -> Small[ClassFacts]:
     box = [name for attribute in manifest.quasi_identifiers for name in generalized.column_types(attribute)]
-    return scan_classes(microdata, box, part.sensitive, [v.value for v in part.values], distance_for(part), salt)
+    return scan_classes(microdata, box, part.sensitive, [v.value for v in part.values], distance, salt)
 
 
 def _graph(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from anonlib.arrays import Int64Array
-from anonlib.audit.generalized.closeness import Distance
+from anonlib.audit.generalized.closeness import Distance, WindowDistances
 from anonlib.audit.generalized.facts import ClassFacts, Worst
 from anonlib.engine.batches import tallied
 from anonlib.engine.checksum import row_hash
@@ -38,7 +38,7 @@ def scan_classes(
     box: Sequence[str],
     sensitive: str,
     values: Sequence[str | None],
-    distance: Distance | None,
+    distance: Distance | WindowDistances | None,
     salt: int,
 ) -> Small[ClassFacts]:
     """Facts of all classes. `box` are the published columns of the quasi-identifiers, `values` the listed sensitive values in order."""
@@ -103,7 +103,7 @@ class _Facts:
     """Kernel over classes: rows (kind, key, n, worst, top, bottom, where), the worst of the partition as top / bottom."""
 
     m: int
-    distance: Distance | None
+    distance: Distance | WindowDistances | None
 
     def __call__(self, batches: Iterable[Any]) -> dict[str, list[Any]]:
         rows: dict[tuple[str, int], tuple[int, Fraction, int | None]] = {}
@@ -169,5 +169,5 @@ class _Facts:
             table = np.zeros((last - first, self.m), dtype=np.int64)
             known = codes[part] >= 0
             np.add.at(table, (row[known], codes[part][known]), counts[part][known])
-            value, at = self.distance.largest(table)
+            value, at = self.distance.largest(table, ids[first:last])
             tell("distance", 0, 0, value, ids[first + at])

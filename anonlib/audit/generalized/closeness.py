@@ -14,8 +14,8 @@ a unit of earth that goes from one to the other is counted 2 height / (2 h) time
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -45,8 +45,11 @@ class Distance:
     prefix: Int64Array | None
     unit: int
 
-    def largest(self, classes: Int64Array) -> tuple[Fraction, int]:
-        """(the largest distance of any class, exactly, and its row). classes : (G, m) int64 counts, G >= 1, no class empty."""
+    def largest(self, classes: Int64Array, ids: Sequence[int | None] = ()) -> tuple[Fraction, int]:
+        """(the largest distance of any class, exactly, and its row). classes : (G, m) int64 counts, G >= 1, no class empty.
+
+        ids : the numbers of the classes, which make no difference here: all are measured from one table
+        """
         n, sizes = int(self.table.sum()), classes.sum(axis=1)
         groups = self.table.shape[0] * max(1, len(self.groupings))
         wide: Any = object if n * int(sizes.max()) * groups >= SAFE else np.int64
@@ -62,6 +65,59 @@ class Distance:
         exact = [Fraction(int(total[g]), self.unit * n * int(sizes[g])) for g in near]
         best = max(range(len(near)), key=lambda i: exact[i])
         return exact[best], int(near[best])
+
+
+UNKNOWN = Fraction(2)
+"""The distance of a class from a window that nobody has evidence of: farther than any there is."""
+
+
+@dataclass(frozen=True)
+class WindowDistances:
+    """EMD of classes from the windows of a stream that they were formed in; as `Distance` for its kernel.
+
+    of    : {window of a class, as `shift` bits less of its number tell it: the distance from that window}
+    place : (m,) int64, where the sensitive value of each code stands among the values that the stream was told
+    told  : how many these are
+    """
+
+    of: Mapping[int, Distance]
+    place: Int64Array
+    told: int
+    shift: int
+
+    def largest(self, classes: Int64Array, ids: Sequence[int | None]) -> tuple[Fraction, int]:
+        """As `Distance.largest`; `UNKNOWN` for a class of no known window."""
+        wide = np.zeros((len(classes), self.told), dtype=np.int64)
+        wide[:, self.place] = classes
+        window = np.array([-1 if number is None else number >> self.shift for number in ids], dtype=np.int64)
+        worst, where = Fraction(-1), 0
+        for one in np.unique(window).tolist():
+            rows = np.flatnonzero(window == one)
+            distance, at = self.of[one].largest(wide[rows]) if one in self.of else (UNKNOWN, 0)
+            if distance > worst:
+                worst, where = distance, int(rows[at])
+        return worst, where
+
+
+def distances_of_windows(
+    template: Distance,
+    told: Sequence[str | None],
+    values: Sequence[str | None],
+    spreads: Mapping[int, Sequence[int]],
+    shift: int,
+) -> WindowDistances:
+    """The distances from windows, of which `spreads` tell how many records have each of the `told` values; `values` : those of the release.
+
+    template : the distance over the told values, from whatever table. Raises AnonlibError for a spread of another length, or a value that
+    was not told.
+    """
+    place = {value: i for i, value in enumerate(told)}
+    lost = [value for value in values if value not in place]
+    if lost or any(len(spread) != len(told) for spread in spreads.values()):
+        raise AnonlibError("the evidence is not that of this stream: it has other sensitive values")
+    tables = {window: np.array(spread, dtype=np.int64) for window, spread in spreads.items()}
+    of = {window: replace(template, table=table) for window, table in tables.items()}
+    return WindowDistances(of, np.array([place[value] for value in values], dtype=np.int64), len(told), shift)
 
 
 def distance_of(

@@ -12,7 +12,7 @@ from anonlib.audit.form import column_faults, columns_check, contents, no_row_nu
 from anonlib.audit.generalized import promises
 from anonlib.audit.generalized.closeness import Distance, distance_of
 from anonlib.audit.generalized.facts import BoxFacts, ClassFacts, GeneralizedFacts
-from anonlib.audit.manifest import rows_add_up
+from anonlib.audit.manifest import rows_add_up, stream_adds_up
 from anonlib.audit.verdict import Check, Verdict
 from anonlib.errors import AnonlibError
 from anonlib.exact import exact, text
@@ -32,7 +32,7 @@ def judge(facts: GeneralizedFacts, manifest: Manifest, columns: Columns | None =
     Without scans (`facts.boxes` is None) the verdict is on the manifest and the columns alone: it tells whether a scan makes sense.
     """
     parts, classes = [manifest.guarantee, *manifest.guarantee.also], has_classes(manifest)
-    checks = [rows_add_up(manifest), *(_values_add_up(manifest, part) for part in parts)]
+    checks = [rows_add_up(manifest), *stream_adds_up(manifest), *(_values_add_up(manifest, part) for part in parts)]
     checks += [_schema(facts, manifest, columns), *(_readable(part, classes) for part in parts)]
     form = all(check.passed for check in checks)
     checks += [_in_words(manifest, part, classes) for part in parts]
@@ -74,7 +74,7 @@ def judge(facts: GeneralizedFacts, manifest: Manifest, columns: Columns | None =
         numbers.append(achieved)
     utility = _utility(boxes, sizes)
     checks += [
-        _within_asked(parts, numbers, staged),
+        _within_asked(parts, numbers, staged, manifest.stream is not None),
         _utility_as_stated(manifest, utility, staged),
         no_row_numbers(MICRODATA, facts.numbering),
         contents(MICRODATA, manifest.tables[MICRODATA], boxes.measured, staged),
@@ -104,12 +104,17 @@ def _in_words(manifest: Manifest, part: GuaranteePart, classes: bool) -> Check:
     return promised.as_promised(part, lambda: promised.generalized(manifest, part, classes), name)
 
 
-def _within_asked(parts: Sequence[GuaranteePart], numbers: Sequence[Mapping[str, str]], staged: bool) -> Check:
+def _within_asked(
+    parts: Sequence[GuaranteePart], numbers: Sequence[Mapping[str, str]], staged: bool, streamed: bool
+) -> Check:
     """What was found of each promise, for each sensitive column, within what is promised. Without classes and without the graph of matches
-    the audit finds nothing of them: then it is what the manifest says was found while the graph was at hand. Staged, the graph must be."""
+    the audit finds nothing of them: then it is what the manifest says was found while the graph was at hand. Staged, the graph must be.
+    Of a stream the same goes for the distance from its windows."""
     bounds, missing = [], []
     for i, part in enumerate(parts):
         achieved = numbers[i] if i < len(numbers) else {} if staged else part.achieved
+        if streamed and not staged:
+            achieved = {**part.achieved, **achieved}
         for name, asked in part.asked.items():
             if name in achieved and promises.is_number(achieved[name]):
                 least = name in promises.AT_LEAST
@@ -210,12 +215,14 @@ def _domains(manifest: Manifest, facts: BoxFacts) -> Check:
     """Boxes lie in the domains, and reach their ends: a wider domain would make every box look small."""
     pairs = list(zip(manifest.quasi_identifiers, facts.attributes, strict=True))
     faults = [f"{p.name!r}: {a.outside:,} rows outside" for p, a in pairs if a.outside]
-    if not manifest.rows.suppressed:  # a suppressed record may have been the only one at an end
+    if (
+        manifest.stream is None and not manifest.rows.suppressed
+    ):  # a stream's are told; a suppressed record may have been the only one at an end
         faults += [f"{p.name!r}: {a.unreached}" for p, a in pairs if a.unreached]
     return Check.unless(
         faults,
         name="domains",
-        asked="boxes within the manifest's domains, together as wide as they",
+        asked="boxes within the manifest's domains" + (", together as wide as they" if manifest.stream is None else ""),
         achieved="so they are" if not faults else f"{len(faults)} faults",
     )
 

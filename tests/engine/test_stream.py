@@ -1,0 +1,365 @@
+"""A stream through the public door: files arrive, `anonlib stream --once` shows what may be shown, exactly once, whatever happens."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from anonlib.cli import main
+from anonlib.engine import streaming
+from anonlib.engine.failures import explained
+from anonlib.engine.microdata import microdata
+from anonlib.engine.told_domains import told_domains
+from anonlib.errors import SpecError
+from anonlib.release.streamed import CLASS_BITS, WINDOW_BITS
+from anonlib.spec.load import parse_spec
+from anonlib.streams import batch
+from tests.door import KEY
+
+pytestmark = pytest.mark.spark
+
+N, WINDOW, ADVANCE, K, T = 1000, 300, 100, 4, Fraction(3, 10)
+ILLNESSES = ("asthma", "cold", "flu", "gout", "mumps")
+WARDS = ("east", "north", "south")
+SCHEMA = "at bigint, age int, ward string, illness string"
+
+
+def arrivals(n: int = N, seed: int = 1) -> pa.Table:
+    """n persons in the order of their arrival; which illnesses are common changes with time."""
+    draw = np.random.default_rng(seed)
+    common = np.repeat(draw.integers(0, 5, n // 50 + 1), 50)[:n]
+    illness = np.where(draw.random(n) < 0.4, common, draw.integers(0, 5, n))
+    return pa.table(
+        {
+            "at": pa.array(range(n), pa.int64()),
+            "age": pa.array(np.clip(20 + 10 * illness + draw.integers(0, 30, n), 0, 99), pa.int32()),
+            "ward": [WARDS[i] for i in draw.integers(0, 3, n)],
+            "illness": [ILLNESSES[i] for i in illness],
+        }
+    )
+
+
+class Home:
+    """A folder with a stream's input, spec, checkpoint and output."""
+
+    def __init__(self, path: Path, capsys: Any = None) -> None:
+        self.path, self._capsys, self._files = path, capsys, 0
+        self.input, self.output, self.private = path / "in", path / "out", path / "private"
+        self.input.mkdir(parents=True)
+
+    def arrive(self, table: pa.Table, name: str | None = None) -> None:
+        """A file of the table, newer than those before."""
+        self._files += 1
+        path = self.input / (name or f"part-{self._files:03d}.parquet")
+        pq.write_table(table, path)
+
+    def spec(self, **changes: Any) -> dict[str, Any]:
+        base: dict[str, Any] = {
+            "input": {"path": str(self.input)},
+            "output": {"path": str(self.output)},
+            "columns": {
+                "quasi_identifiers": [{"name": "age", "type": "numeric"}, "ward"],
+                "sensitive": "illness",
+                "identifiers": ["at"],
+            },
+            "method": {"sabre": {"t": str(T), "k": K}},
+            "random": {"key": "env:RELEASE_KEY"},
+            "stream": {
+                "window": WINDOW,
+                "advance": ADVANCE,
+                "order": "at",
+                "checkpoint": str(self.private),
+                "domains": {"age": {"low": 0, "high": 99}, "ward": list(WARDS), "illness": list(ILLNESSES)},
+            },
+        }
+        for key, value in changes.items():
+            if key in base["stream"] or key in ("shard", "outside", "files", "trigger"):
+                base["stream"][key] = value
+            else:
+                base[key] = value
+        return base
+
+    def run(self, *options: str, **changes: Any) -> int:
+        """`anonlib stream --once`: the exit code."""
+        conf = self.path / "spec.yaml"
+        conf.write_text(yaml.safe_dump(self.spec(**changes)), encoding="utf-8")
+        return main(["stream", str(conf), "--once", *options])
+
+    def said(self) -> str:
+        said = self._capsys.readouterr()
+        return said.out + said.err
+
+    def manifests(self) -> list[dict[str, Any]]:
+        paths = sorted((self.output / "batches").glob("*.json")) if self.output.exists() else []
+        return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All shown rows, as files that manifests name hold them."""
+        names = [file["name"] for manifest in self.manifests() for file in manifest["files"].get("microdata", [])]
+        return [row for name in names for row in pq.read_table(self.output / "microdata" / name).to_pylist()]
+
+    def lies_there(self) -> set[str]:
+        """Data files and manifests at the output."""
+        return (
+            {p.name for p in self.output.glob("*/*") if not p.name.startswith(".")} if self.output.exists() else set()
+        )
+
+
+@pytest.fixture
+def home(tmp_path, capsys, monkeypatch, spark) -> Home:
+    monkeypatch.setenv("RELEASE_KEY", KEY)
+    return Home(tmp_path / "stream", capsys)
+
+
+@pytest.fixture(scope="module")
+def streamed(tmp_path_factory, spark) -> Home:
+    """A stream whose files arrived in two goes, and that was ended."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RELEASE_KEY", KEY)
+        home, table = Home(tmp_path_factory.mktemp("streamed")), arrivals()
+        for start, stop, options in ((0, 351, ()), (351, N, ("--flush",))):
+            home.arrive(table.slice(start, stop - start))
+            assert home.run(*options) == 0
+    return home
+
+
+def by_class(rows: list[dict[str, Any]]) -> dict[int, list[dict[str, Any]]]:
+    classes: dict[int, list[dict[str, Any]]] = {}
+    for row in rows:
+        classes.setdefault(row["ec_id"], []).append(row)
+    return classes
+
+
+def far(one: Counter[str], other: Counter[str]) -> Fraction:
+    """Total variation, which is the earth mover's distance between values that are all equally far apart."""
+    a, b = sum(one.values()), sum(other.values())
+    return sum((max(Fraction(one[v], a) - Fraction(other[v], b), 0) for v in ILLNESSES), Fraction(0))
+
+
+def test_every_record_comes_out_once_in_classes_close_to_their_window(streamed):
+    rows, table = streamed.rows(), arrivals().to_pylist()
+    assert len(rows) == N
+    assert Counter(row["illness"] for row in rows) == Counter(row["illness"] for row in table)
+    last = max(row["ec_id"] >> CLASS_BITS for row in rows)
+    for ec_id, members in by_class(rows).items():
+        window = ec_id >> CLASS_BITS
+        # the end of the stream has a window too, of the newest records
+        held = table[-WINDOW:] if window == last else table[window * ADVANCE : window * ADVANCE + WINDOW]
+        assert len(members) >= K
+        assert far(Counter(r["illness"] for r in members), Counter(r["illness"] for r in held)) <= T
+        (box,) = {(r["age_min"], r["age_max"], tuple(r["ward"])) for r in members}
+        inside = [r for r in held if box[0] <= r["age"] <= box[1] and r["ward"] in box[2]]
+        assert not Counter(r["illness"] for r in members) - Counter(r["illness"] for r in inside)
+
+
+def test_batches_add_up_and_nothing_else_lies_there(streamed):
+    manifests = streamed.manifests()
+    counts = [manifest["stream"] for manifest in manifests]
+    assert sum(of["arrived"] for of in counts) == N == sum(of["shown"] for of in counts)
+    assert counts[-1]["waiting"] == 0
+    named = {file["name"] for manifest in manifests for file in manifest["files"].get("microdata", [])}
+    assert streamed.lies_there() == named | {f"{of['batch']:06d}.json" for of in counts}
+    assert not list(streamed.output.parent.glob(".out.staging-stream/*"))
+    assert not list((streamed.private / "work").glob("*"))
+    assert all(manifest["audit"]["passed"] for manifest in manifests if manifest["rows"]["published"])
+    assert not any(f'"{name}"' in json.dumps(manifests) for name in ("spread", "windows", "key"))
+
+
+def test_the_private_folder_is_its_owners(streamed):
+    assert streamed.private.stat().st_mode & 0o077 == 0
+    assert json.loads((streamed.private / "stream.json").read_text())["output"] == str(streamed.output)
+
+
+def test_the_whole_stream_is_audited_queried_and_evaluated(streamed, capsys):
+    capsys.readouterr()
+    out = str(streamed.output)
+    for more in ([], ["--evidence", str(streamed.private), "--original", str(streamed.input)]):
+        assert main(["audit", out, *more, "--json"]) == 0
+        checks = {check["name"] for check in json.loads(capsys.readouterr().out)["checks"]}
+        assert {"stream adds up", "one box per class", "k-anonymity", "files"} <= checks
+        assert ("t-closeness" in checks) == ("--evidence" in more)
+        assert ("original: records in each class's box" in checks) == ("--original" in more)
+    assert main(["query", out, "illness = 'flu'", "--json"]) == 0
+    flu = sum(row["illness"] == "flu" for row in arrivals().to_pylist())
+    assert json.loads(capsys.readouterr().out)["estimate"] == pytest.approx(flu)
+    assert main(["evaluate", out, "--original", str(streamed.input), "--queries", "50", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["measures"]["ail"] < 1
+
+
+def test_tampering_is_found(streamed, tmp_path, capsys):
+    copy = tmp_path / "copy"
+    shutil.copytree(streamed.output, copy)
+    evidence = ["--evidence", str(streamed.private)]
+    first = json.loads(sorted((streamed.private / "evidence").glob("*.json"))[0].read_text())
+    assert first["windows"]
+    (copy / "microdata" / "part-000099-00000.snappy.parquet").write_bytes(b"no table")
+    assert main(["audit", str(copy), *evidence]) == 4
+    assert "is in none of" in (said := capsys.readouterr().err) or "files" in said
+    (copy / "microdata" / "part-000099-00000.snappy.parquet").unlink()
+    kept = tmp_path / "private"
+    shutil.copytree(streamed.private / "evidence", kept / "evidence")
+    path = sorted((kept / "evidence").glob("*.json"))[0]
+    forged = json.loads(path.read_text())
+    forged["windows"] = {window: [WINDOW, 0, 0, 0, 0] for window in forged["windows"]}
+    path.write_text(json.dumps(forged))
+    assert main(["audit", str(copy), "--evidence", str(kept)]) == 4
+    assert "t-closeness" in capsys.readouterr().err
+
+
+def test_a_batch_that_is_played_again_shows_the_same(streamed, capsys, monkeypatch):
+    """As a kill leaves it: before the manifest, and between the manifest and the word that Spark has done."""
+    monkeypatch.setenv("RELEASE_KEY", KEY)
+    before, rows = streamed.lies_there(), sorted(map(repr, streamed.rows()))
+    commits = streamed.private / "spark" / "commits"
+    last = max(int(path.name) for path in commits.glob("[0-9]*"))
+    undone = (commits / str(last), commits / f".{last}.crc")
+    for path in undone:
+        path.unlink(missing_ok=True)
+    assert streamed.run() == 0  # its manifest is there: nothing is shown again
+    assert f"batch {last} was shown before" in capsys.readouterr().err
+    assert streamed.lies_there() == before
+    for path in (*undone, streamed.output / "batches" / f"{last:06d}.json"):
+        path.unlink(missing_ok=True)
+    assert streamed.run() == 0
+    assert streamed.lies_there() == before
+    assert sorted(map(repr, streamed.rows())) == rows
+
+
+def bad(**values: Any) -> pa.Table:
+    """A record that arrives last, with other values."""
+    table = arrivals(1)
+    for name, value in ({"at": N} | values).items():
+        kind = table.schema.field(name).type
+        table = table.set_column(table.column_names.index(name), name, pa.array([value], kind))
+    return table
+
+
+BAD = [
+    ({"ward": "west"}, "column 'ward': a record has a value outside the domain"),
+    ({"age": 120}, "column 'age': a record has a value outside the domain"),
+    ({"illness": "plague"}, "column 'illness': a record has a value outside the domain"),
+    ({"illness": None}, "column 'illness': a record has no value (null or NaN) and missing.sensitive is error"),
+    ({"age": None}, "column 'age': a record has a value outside the domain"),
+    ({"at": None}, "column 'at': a record has no value, so that nobody knows when it arrived"),
+]
+
+
+def fates(home: Home, spark: Any, table: pa.Table, **changes: Any) -> list[dict[str, Any]]:
+    """What `coded` makes of a table as if it arrived."""
+    spec = parse_spec(home.spec(**changes))
+    assert spec.stream is not None
+    pq.write_table(table, home.path / "table.parquet")
+    frame = spark.read.schema(SCHEMA).parquet(str(home.path / "table.parquet")).coalesce(1)
+    checked = microdata(frame, spec.columns, spec.missing)
+    domains, values = told_domains(spark, spec.columns, spec.stream.domains, dict(frame.dtypes))
+    coding = streaming.Coding(domains, values, "at", spec.stream.shard, spec.stream.outside)
+    with explained("coding"):
+        return [row.asDict() for row in streaming.coded(frame, checked, coding).collect()]
+
+
+def test_what_becomes_of_a_record(home, spark):
+    for values, sentence in BAD:
+        with pytest.raises(SpecError) as refused:
+            fates(home, spark, bad(**values))
+        assert sentence in str(refused.value)
+    dropping = {"outside": "drop", "missing": {"quasi_identifiers": "drop", "sensitive": "drop"}, "shard": "ward"}
+    odd = pa.concat_tables([arrivals(2), *(bad(**values) for values, _ in BAD[:5])])
+    rows = fates(home, spark, odd, **dropping)
+    assert [row["fate"] for row in rows] == [0, 0, 2, 2, 2, 1, 1]
+    first = arrivals(2).to_pylist()[0]
+    wanted = {"due": 0, "s0": ILLNESSES.index(first["illness"]), "q0": first["age"], "q1": WARDS.index(first["ward"])}
+    assert {name: rows[0][name] for name in wanted} == wanted
+    assert rows[0]["shard"] == rows[0]["q1"]
+
+
+def test_what_is_refused_shows_nothing_and_the_stream_goes_on(home, monkeypatch):
+    policy = {"quasi_identifiers": "keep", "sensitive": "drop"}
+    home.arrive(arrivals(350))
+    right = batch.Batches._notes
+
+    def forged(self: Any, played: Any) -> Any:
+        notes = right(self, played)
+        notes.windows.update({window: [WINDOW, 0, 0, 0, 0] for window in notes.windows})
+        return notes
+
+    monkeypatch.setattr(batch.Batches, "_notes", forged)
+    assert home.run(missing=policy) == 4
+    said = home.said()
+    assert "t-closeness" in said
+    assert "the stream stops before this batch" in said
+    assert "Traceback" not in said
+    assert home.lies_there() == set()
+    monkeypatch.setattr(batch.Batches, "_notes", right)
+    assert home.run(missing=policy) == 0
+    assert home.rows()
+    shown = home.lies_there()
+
+    def refused(sentence: str, **changes: Any) -> None:
+        home.said()
+        assert home.run(**{"missing": policy, **changes}) == 2
+        said = home.said()
+        assert sentence in " ".join(said.split()), said
+        assert "Traceback" not in said
+        assert home.lies_there() == shown
+
+    refused("a stream with other settings: stream.window was 300 and is now 400", window=400)
+    domains = {"age": {"low": 0, "high": "x"}, "ward": list(WARDS), "illness": list(ILLNESSES)}
+    refused("stream.domains.age: 'x' is no value of type int", domains=domains)
+    home.arrive(arrivals(10).rename_columns(["at", "age", "ward", "disease"]), "other.parquet")
+    refused("other.parquet")
+    (home.input / "other.parquet").unlink()
+    for number, values in enumerate(({"ward": "west"}, {"illness": None}, {"at": 3})):
+        home.arrive(bad(**values), f"odd-{number}.parquet")
+    refused(BAD[0][1])
+    assert home.run(outside="drop", missing=policy) == 0
+    assert "1 with a missing value, 1 outside the domains, 1 late" in home.said()
+    of = home.manifests()[-1]["stream"]
+    assert (of["arrived"], of["missing"], of["outside"], of["late"]) == (3, 1, 1, 1)
+
+
+@pytest.mark.slow
+def test_shards_have_windows_of_their_own_and_csv_is_read(home):
+    table = arrivals(900)
+    names = ["age", "ward", "illness", "at"]
+    lines = [",".join(str(row[name]) for name in names) for row in table.to_pylist()]
+    (home.input / "part.csv").write_text("\n".join([",".join(names), *lines]))
+    source = {
+        "path": str(home.input),
+        "format": "csv",
+        "schema": "age INT, ward STRING, illness STRING, at BIGINT",
+        "options": {"header": "true"},
+    }
+    assert home.run(input=source, shard="ward", window=200, advance=100) == 0
+    rows = home.rows()
+    of_ward = {ward: [r for r in table.to_pylist() if r["ward"] == ward] for ward in WARDS}
+    assert rows
+    for ec_id, members in by_class(rows).items():
+        shard, window = ec_id >> (CLASS_BITS + WINDOW_BITS), (ec_id >> CLASS_BITS) & ((1 << WINDOW_BITS) - 1)
+        assert {tuple(r["ward"]) for r in members} == {(WARDS[shard],)}
+        held = of_ward[WARDS[shard]][window * 100 : window * 100 + 200]
+        assert far(Counter(r["illness"] for r in members), Counter(r["illness"] for r in held)) <= T
+    assert main(["audit", str(home.output), "--evidence", str(home.private)]) == 0
+
+
+def test_a_stream_needs_its_own_command_and_a_stream(home, spark):
+    assert home.run() == 2
+    assert "input.path" in home.said()  # an empty folder has no schema
+    conf = str(home.path / "spec.yaml")
+    assert main(["run", conf]) == 2
+    assert "stream: this spec is of a stream" in home.said()
+    assert main(["stream", conf, "--flush"]) == 2
+    assert "--flush: a stream that runs on has no end" in home.said()
+    import anonlib
+
+    with pytest.raises(anonlib.SpecError, match="is no stream"):
+        anonlib.stream(conf, spark.range(3))
