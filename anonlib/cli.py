@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.markup import escape as _escape
 from rich.table import Table
 
-from anonlib import workflow
+from anonlib import increments, workflow
 from anonlib.engine import reading
 from anonlib.engine.session import SparkSession, session
 from anonlib.errors import AnonlibError, AuditRefused, SpecError
@@ -262,9 +262,8 @@ def _original(spark: SparkSession, name: str | None, format: str, conf: Path | N
     if spec.input is None:
         raise SpecError(f"--spec {conf}: it has no input; name the table there, or with --original and --format")
     source = spec.input if name is None else spec.input.model_copy(update={"path": name, "table": None})
-    used = [name for role, name in spec.columns.roles() if role != "identifiers"]
-    with reading.misread_explained(spark, source, used):
-        yield reading.read(spark, source, used)
+    with reading.misread_explained(spark, source, spec.used_columns):
+        yield reading.read(spark, source, spec.used_columns)
 
 
 class _progress:  # noqa: N801  (reads as a verb)
@@ -303,6 +302,8 @@ def _show_release(release: Release) -> None:
     rows = manifest.rows
     parts = f"{rows.published:,} published + {rows.suppressed:,} suppressed + {rows.dropped:,} dropped"
     out.print(f"\n[bold]Rows[/]      {rows.input:,} read = {parts}")
+    if manifest.persons is not None:
+        out.print(f"[bold]Persons[/]   {increments.in_words(manifest.persons, manifest.persons.repeated)}")
     for line in _solver_lines(manifest.solver):
         out.print(line)
     for name, asked in manifest.guarantee.asked.items():

@@ -9,7 +9,9 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import anonlib
+from anonlib import increments
 from anonlib.audit import fields, folder, folder_judge
+from anonlib.audit import persons as persons_judge
 from anonlib.audit.registry import AUDITORS
 from anonlib.audit.verdict import Check, Verdict
 from anonlib.engine import reading, tables
@@ -31,15 +33,14 @@ from anonlib.release.manifest import (
     GuaranteePart,
     Manifest,
     MethodPart,
+    PersonsPart,
     SplitsPart,
     TablePart,
     UnreadablePart,
 )
 from anonlib.release.opened import Release
 from anonlib.spec.keys import key_tag, resolve_key, run_key
-from anonlib.spec.release import ReleaseSpec
-
-STAGED_INPUT = "input"
+from anonlib.spec.release import WITHHELD, ReleaseSpec
 
 
 def _silent(_: str) -> None:
@@ -56,7 +57,8 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
         raise SpecError("output: missing; say where the release goes, e.g. output: {path: releases/census}")
     place = storage.place(spec.output.path)
     key = _run_key(spec)
-    table = _table(spec, spark, frame)
+    source = _source(spec, spark, frame)
+    table = microdata(source, spec.columns, spec.missing)
     kept = None if spec.output.evidence is None else storage.place(spec.output.evidence)
     for left in [left for where in (place, kept) if where is not None for left in storage.leftovers(where)]:
         say(f"note: an interrupted run left {left}; it holds unaudited tables, remove it")
@@ -66,13 +68,15 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
         with run_settings(spark), _misread_explained(spec, spark, frame):
             if warning := keys_on_disks(spark):
                 say(warning)
-            table = _repeatable(table, spark, place, say)
+            increment = increments.chosen(spec, source, table, key, _writer_out(spark, place), say)
+            table = _repeatable(increment.table, spark, place, say)
             recipe = RECIPES[type(spec.method)]
             with few_settings(spark, looks_small(table.frame)):
                 draft = recipe.publish(table, spec.method, Run(key, _stager(spark, place, spec.output.format), say))
             tag = "" if spec.random.key is None else key_tag(key)
             unreadable = _unreadable(spec, spark, frame, say)
-            manifest = _audited(_manifest(spec, spark, draft, tag, unreadable), draft, table, place, say)
+            planned = _manifest(spec, spark, draft, tag, unreadable, increment.persons)
+            manifest = _audited(planned, draft, table, place, say)
             reuse.refuse(manifest, storage.manifests_beside(place) if tag else {})
             if kept is not None:
                 say(f"keeping the evidence at {kept.path}; it is as sensitive as the original")
@@ -94,14 +98,25 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
 def explain(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, say: Say = _silent) -> Explanation:
     """What `run` would choose, from statistics alone: no record moves, nothing is written."""
     with run_settings(spark), _misread_explained(spec, spark, frame):
-        return RECIPES[type(spec.method)].explain(_table(spec, spark, frame), spec.method, say)
+        source = _source(spec, spark, frame)
+        table = microdata(source, spec.columns, spec.missing)
+        increment = increments.chosen(spec, source, table, None, None, say)
+        explanation = RECIPES[type(spec.method)].explain(increment.table, spec.method, say)
+    if increment.persons is None:
+        return explanation
+    words = increments.in_words(increment.persons, increment.persons.repeated)
+    facts = {**explanation.facts, "persons": increment.persons.model_dump()}
+    return replace(explanation, summary=f"{words}. {explanation.summary}", facts=facts)
 
 
 def audit(release: Release, original: DataFrame | None = None) -> Verdict:
     """Check a release from its published tables alone, or against the original table as well."""
     rows = None if original is None else _after_policy(original, release.manifest)
     manifest = release.manifest
-    lies_there = folder_judge.judge(folder.look(release.path, manifest), manifest)
+    lies_there = [
+        *persons_judge.judge(manifest),
+        *folder_judge.judge(folder.look(release.path, manifest), manifest),
+    ]
     try:
         n = manifest.rows.published + manifest.rows.dummy
         few = few_settings(release.spark, n <= tables.FEW_RECORDS)
@@ -140,21 +155,17 @@ def evaluate(
         )
 
 
-def _table(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None) -> Microdata:
-    if frame is None:
-        source = spec.input
-        if source is None:
-            raise SpecError("input: missing; name the table, e.g. input: {path: data/census.parquet, format: parquet}")
-        frame = reading.read(spark, source, _may_be_published(spec))
-    return microdata(frame, spec.columns, spec.missing)
-
-
-def _may_be_published(spec: ReleaseSpec) -> list[str]:
-    return [name for role, name in spec.columns.roles() if role != "identifiers"]
+def _source(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None) -> DataFrame:
+    """The input as it is read, with all of its columns."""
+    if frame is not None:
+        return frame
+    if spec.input is None:
+        raise SpecError("input: missing; name the table, e.g. input: {path: data/census.parquet, format: parquet}")
+    return reading.read(spark, spec.input, spec.used_columns)
 
 
 def _misread_explained(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None) -> AbstractContextManager[None]:
-    return reading.misread_explained(spark, spec.input if frame is None else None, _may_be_published(spec))
+    return reading.misread_explained(spark, spec.input if frame is None else None, spec.used_columns)
 
 
 def _unreadable(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None, say: Say) -> UnreadablePart | None:
@@ -162,7 +173,7 @@ def _unreadable(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None,
     if frame is not None or spec.input is None or spec.input.unreadable == "error":
         return None
     say("counting what cannot be read")
-    counted = reading.count_unreadable(spark, spec.input, _may_be_published(spec))
+    counted = reading.count_unreadable(spark, spec.input, spec.used_columns)
     if counted.records:
         become = {"missing": "has cells that are read as missing", "drop": "is left out"}[spec.input.unreadable]
         say(f"note: what cannot be read of {counted.records:,} record(s) {become}")
@@ -180,9 +191,16 @@ def _repeatable(table: Microdata, spark: SparkSession, place: storage.Place, say
     if repeats(table.frame):
         return table
     say("writing the input out once, since its plan may not repeat itself (it shuffles, caches or runs Python)")
-    path = storage.spark_path(place.table(STAGED_INPUT))
-    tables.write(table.frame, path, "parquet", "staging the input")
-    return replace(table, frame=tables.read_back(spark, path, "parquet", table.frame))
+    return replace(table, frame=_writer_out(spark, place)(increments.INPUT, table.frame))
+
+
+def _writer_out(spark: SparkSession, place: storage.Place) -> increments.WrittenOut:
+    def written_out(name: str, frame: DataFrame) -> DataFrame:
+        path = storage.spark_path(place.table(name))
+        tables.write(frame, path, "parquet", "staging the input")
+        return tables.read_back(spark, path, "parquet", frame)
+
+    return written_out
 
 
 def _stager(spark: SparkSession, place: storage.Place, format: str) -> Stage:
@@ -206,12 +224,18 @@ def _run_key(spec: ReleaseSpec) -> bytes:
     """What the recipes draw from: never the release key itself, see `anonlib.spec.keys`."""
     key = resolve_key(spec.random.key, allow_open_key_file=spec.random.allow_open_key_file)
     published = {role: [n for r, n in spec.columns.roles() if r == role] for role, _ in spec.columns.roles()}
-    published.pop("identifiers", None)
+    for role in WITHHELD:
+        published.pop(role, None)
     return run_key(key, spec.method.name, spec.method.to_public_dict(), published)
 
 
 def _manifest(
-    spec: ReleaseSpec, spark: SparkSession, draft: Draft, key_tag: str, unreadable: UnreadablePart | None
+    spec: ReleaseSpec,
+    spark: SparkSession,
+    draft: Draft,
+    key_tag: str,
+    unreadable: UnreadablePart | None,
+    persons: PersonsPart | None,
 ) -> Manifest:
     assert spec.output is not None
     format = spec.output.format
@@ -221,9 +245,10 @@ def _manifest(
         layout=draft.layout,
         method=MethodPart(name=spec.method.name, parameters=spec.method.to_public_dict()),
         guarantee=draft.guarantee,
-        missing=spec.missing.to_public_dict(),
+        missing=spec.public_missing(),
         rows=draft.rows,
         unreadable=unreadable,
+        persons=persons,
         solver=draft.solver,
         utility=draft.utility,
         audit=AuditPart(mode=spec.audit, passed=None, checks=[]),
@@ -261,7 +286,8 @@ def _audited(manifest: Manifest, draft: Draft, table: Microdata, place: storage.
     _all_there(draft, verdict)
     storage.drop_committers_notes(place, manifest.tables)
     lies_there = folder.look(place.staging, manifest, staged=True)
-    verdict = replace(verdict, checks=(*verdict.checks, *folder_judge.judge(lies_there, manifest, staged=True)))
+    besides = (*persons_judge.judge(manifest), *folder_judge.judge(lies_there, manifest, staged=True))
+    verdict = replace(verdict, checks=(*verdict.checks, *besides))
     if mode == "gate" and not verdict.passed:
         raise AuditRefused(refusal(verdict))
     checks = [fields.recorded(check) for check in verdict.checks] if mode != "off" else []
@@ -307,7 +333,15 @@ def refusal(verdict: Verdict) -> str:
 
 
 def _after_policy(original: DataFrame, manifest: Manifest) -> DataFrame:
-    """The rows of the original that the release's missing-value policy published."""
+    """The rows of the original that the release's missing-value policy published.
+
+    Raises SpecError where others were left out too, since nothing published says which."""
+    part = manifest.persons
+    if part is not None and part.rows > manifest.rows.input and tables.number(original) != manifest.rows.input:
+        raise SpecError(
+            f"original: the release was made of {manifest.rows.input:,} of {part.rows:,} rows, one a person, and nothing published says "
+            "which; give a table that has one row for each person of the release"
+        )
     policy, types = manifest.missing, tables.types(original)
     roles = {column.name: column.role for part in manifest.tables.values() for column in part.columns}
     roles |= {part.name: "quasi_identifier" for part in manifest.quasi_identifiers}

@@ -17,6 +17,8 @@ def anatomy(
     l: int,  # noqa: E741  (the field's name)
     identifiers: Sequence[str] = (),
     other: Sequence[str] = (),
+    person: str | Sequence[str] = (),
+    persons: Mapping[str, str] | None = None,
     missing: Mapping[str, str] | None = None,
     output: str | None = None,
     key: str | None = None,
@@ -24,4 +26,4 @@ def anatomy(
 ) -> Release:
     """Publish `df` by Anatomy, the baseline: buckets of l or l + 1 records with distinct sensitive values. Otherwise as `bucketize`."""
     columns = column_roles(quasi_identifiers, sensitive, identifiers, other)
-    return publish(df, {"anatomy": {"l": l}}, columns, missing, output, key, audit)
+    return publish(df, {"anatomy": {"l": l}}, columns, missing, output, key, audit, person, persons)

@@ -24,6 +24,8 @@ def mondrian(
     cuts: str = "strict",
     partition_size: int | str = 100_000,
     identifiers: Sequence[str] = (),
+    person: str | Sequence[str] = (),
+    persons: Mapping[str, str] | None = None,
     missing: Mapping[str, str] | None = None,
     output: str | None = None,
     key: str | None = None,
@@ -45,4 +47,4 @@ def mondrian(
     method = {name: number for name, number in asked.items() if number is not None}
     method |= {"cuts": cuts, "partition_size": partition_size}
     columns = column_roles(quasi_identifiers, sensitive, identifiers, ())
-    return publish(df, {"mondrian": method}, columns, missing, output, key, audit)
+    return publish(df, {"mondrian": method}, columns, missing, output, key, audit, person, persons)

@@ -38,15 +38,24 @@ def publish(
     output: str | None,
     key: str | None,
     audit: str,
+    person: str | Sequence[str] = (),
+    persons: Mapping[str, str] | None = None,
 ) -> Release:
+    """Publish `df` by the spec that these arguments spell.
+
+    person, persons : `columns.person`, whose record a row is, and what happens to a person with several (`anonlib.spec.persons`)
+    Raises SpecError, Unsatisfiable or AuditRefused.
+    """
     raw_spec: dict[str, Any] = {
-        "columns": columns,
+        "columns": {**columns, "person": person} if person else columns,
         "method": method,
         "output": {"path": output or os.path.join(tempfile.mkdtemp(prefix="anonlib-"), "release")},
         "audit": audit,
     }
     if missing is not None:
         raw_spec["missing"] = dict(missing)
+    if persons is not None:
+        raw_spec["persons"] = dict(persons)
     if key is not None:
         raw_spec["random"] = {"key": key}
     spec = parse_spec(raw_spec, given_frame=True)

@@ -18,6 +18,8 @@ def t_incognito(
     t: Exactish,
     k: int = 1,
     identifiers: Sequence[str] = (),
+    person: str | Sequence[str] = (),
+    persons: Mapping[str, str] | None = None,
     missing: Mapping[str, str] | None = None,
     output: str | None = None,
     key: str | None = None,
@@ -28,4 +30,4 @@ def t_incognito(
     Four scans of `df`; its distinct combinations of quasi-identifiers and sensitive value (at most two million) reach the driver.
     """
     columns = column_roles(quasi_identifiers, sensitive, identifiers, ())
-    return publish(df, {"t_incognito": {"t": t, "k": k}}, columns, missing, output, key, audit)
+    return publish(df, {"t_incognito": {"t": t, "k": k}}, columns, missing, output, key, audit, person, persons)

@@ -71,6 +71,21 @@ class RowsPart(_Part):
     fake: int = 0
 
 
+class PersonsPart(_Part):
+    """Whose rows were read, where the spec names persons: rows = nameless + persons + left_out, and each person has one row in the release.
+
+    repeated : which of a person's rows was taken
+    rows     : of the input; nameless : without a person, dropped by the missing-value policy; left_out : of persons with another row
+    persons  : whom the input has rows of
+    """
+
+    repeated: Literal["error", "first", "latest", "random"]
+    rows: int
+    persons: int
+    nameless: int = 0
+    left_out: int = 0
+
+
 class UnreadablePart(_Part):
     """What of a text input could not be read, in columns that may be published. Left out where such a table is refused (the default).
 
@@ -196,6 +211,7 @@ class Manifest(_Part):
     quasi_identifiers: list[QuasiIdentifierPart] = []
     files: dict[str, list[FilePart]] = {}
     unreadable: UnreadablePart | None = None
+    persons: PersonsPart | None = None
 
     def to_json(self) -> str:
         """Readable JSON text."""

@@ -18,6 +18,7 @@ from anonlib.spec.layouts import RULES, WORKING
 from anonlib.spec.method import Method
 from anonlib.spec.methods import read_method
 from anonlib.spec.part import Fault, Faults, Flag, Part, Text, did_you_mean, fault, listed, read_text, shown
+from anonlib.spec.persons import Persons, person_faults
 from anonlib.spec.places import nested, overlap
 from anonlib.spec.reader_options import is_on, option_faults
 
@@ -173,7 +174,15 @@ def _names(value: Any) -> list[Any]:
     return list(value)
 
 
+def _name_or_names(value: Any) -> list[Any]:
+    """One column name, or a list of them, as a list."""
+    return _names([value] if isinstance(value, str) else value)
+
+
 Names = Annotated[tuple[Text, ...], BeforeValidator(_names)]
+NameOrNames = Annotated[tuple[Text, ...], BeforeValidator(_name_or_names)]
+WITHHELD = ("identifiers", "person")
+"""Roles of columns that are never published."""
 
 
 class Columns(Part):
@@ -183,6 +192,7 @@ class Columns(Part):
     sensitive         : what nobody may infer of a person; published by the method's rules
     identifiers       : never published
     other             : published unchanged beside the quasi-identifiers, and so known to everybody
+    person            : whose record it is, one column or several together; never published
     """
 
     quasi_identifiers: Annotated[tuple[QuasiIdentifier, ...], BeforeValidator(_listed_columns)] = Field(
@@ -193,6 +203,7 @@ class Columns(Part):
     )
     identifiers: Names = ()
     other: Names = ()
+    person: NameOrNames = ()
 
     @model_validator(mode="after")
     def _once_each(self) -> Columns:
@@ -219,9 +230,10 @@ class Columns(Part):
         yield from (("sensitive", column.name) for column in self.sensitive)
         yield from (("identifiers", name) for name in self.identifiers)
         yield from (("other", name) for name in self.other)
+        yield from (("person", name) for name in self.person)
 
     def to_public_dict(self) -> dict[str, Any]:
-        """The published columns with their roles and types; identifiers and hierarchy files are left out."""
+        """The published columns with their roles and types; what is withheld and hierarchy files are left out."""
         return {
             "quasi_identifiers": [{"name": column.name, "type": column.type} for column in self.quasi_identifiers],
             "sensitive": [{"name": column.name, "type": column.type} for column in self.sensitive],
@@ -245,10 +257,14 @@ class Columns(Part):
 
 
 class Missing(Part):
-    """What happens to a record with a null or NaN: kept (as a value of its own), dropped (and counted), or refused."""
+    """What happens to a record with a null or NaN: kept (as a value of its own), dropped (and counted), or refused.
+
+    person : a record of nobody cannot be kept
+    """
 
     quasi_identifiers: Handling = "keep"
     sensitive: Handling = "error"
+    person: Literal["drop", "error"] = "error"
 
 
 class Random(Part):
@@ -287,6 +303,7 @@ class ReleaseSpec(Part):
     input: Input | None = None
     output: Output | None = None
     columns: Columns = Field(description="the role of every column: quasi_identifiers, sensitive, identifiers, other")
+    persons: Persons = Field(default_factory=Persons)
     missing: Missing = Field(default_factory=Missing)
     method: Annotated[Method, BeforeValidator(read_method)] = Field(
         description="exactly one method with its parameters, e.g. bucketize: {privacy: {theta: 8, offset: 0.02}}"
@@ -308,7 +325,7 @@ class ReleaseSpec(Part):
                 f"{name!r} is a column that the release adds itself; rename it in the input (a view will do)",
             )
             for role, name in self.columns.roles()
-            if role != "identifiers" and name.lower() in layout.reserved
+            if role not in WITHHELD and name.lower() in layout.reserved
         ]
         faults += [
             (
@@ -317,7 +334,7 @@ class ReleaseSpec(Part):
                 "will do)",
             )
             for role, name in self.columns.roles()
-            if role != "identifiers" and name.lower().startswith(WORKING)
+            if role not in WITHHELD and name.lower().startswith(WORKING)
         ]
         if not layout.publishes_other:
             faults += [
@@ -334,6 +351,9 @@ class ReleaseSpec(Part):
                 for column in self.columns.sensitive
                 if column.hierarchy is not None
             ]
+        faults += person_faults(self.columns, self.persons, "persons" in self.model_fields_set)
+        if "person" in self.missing.model_fields_set and not self.columns.person:
+            faults.append(("missing.person", "columns.person names nobody; leave this out, or name the column there"))
         if self.output is not None:
             if self.output.evidence is not None and not method.leaves_evidence:
                 faults.append(
@@ -352,11 +372,23 @@ class ReleaseSpec(Part):
             raise Faults(*faults)
         return self
 
+    @property
+    def used_columns(self) -> list[str]:
+        """The columns that a run looks at, which must be readable: those that may be published, and what tells and orders persons."""
+        order = (self.persons.order or "").lower()
+        return [name for role, name in self.columns.roles() if role != "identifiers" or name.lower() == order]
+
+    def public_missing(self) -> dict[str, str]:
+        """The missing-value policy as a manifest states it: of persons only where the spec names them."""
+        return {
+            part: how for part, how in self.missing.to_public_dict().items() if part != "person" or self.columns.person
+        }
+
     def to_public_dict(self) -> dict[str, Any]:
         """What a manifest may say of the spec: roles, policies and the method's parameters as exact text; no path, no key."""
         return {
             "columns": self.columns.to_public_dict(),
-            "missing": self.missing.to_public_dict(),
+            "missing": self.public_missing(),
             "method": {"name": self.method.name, "parameters": self.method.to_public_dict()},
             "audit": self.audit,
         }

@@ -28,7 +28,9 @@ def documented() -> dict[str, tuple[str, str]]:
     pages = [DOCS / "spec.md", *(page for name in METHODS if (page := page_of(name)).exists())]
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     rows = re.findall(
-        r"^\| `((?:input|output|columns|missing|method|random|audit)[^`]*)` \| ([^|]*) \| (.*) \|$", text, re.MULTILINE
+        r"^\| `((?:input|output|columns|persons|ledger|missing|method|random|audit)[^`]*)` \| ([^|]*) \| (.*) \|$",
+        text,
+        re.MULTILINE,
     )
     assert len({key for key, _, _ in rows}) == len(rows), "a key is listed twice"
     return {key: (default.strip(), words) for key, default, words in rows}
