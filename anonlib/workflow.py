@@ -21,16 +21,18 @@ from anonlib.engine.relational import DataFrame
 from anonlib.engine.repeatable import looks_small, repeats
 from anonlib.engine.session import SparkSession, few_settings, keys_on_disks, run_settings, split_settings
 from anonlib.engine.statistics import is_missing
-from anonlib.errors import AnonlibError, AuditRefused, SpecError
+from anonlib.errors import AnonlibError, AuditRefused, SpecError, Unsatisfiable
 from anonlib.evaluation.evaluation import Evaluation
 from anonlib.evaluation.registry import EVALUATORS
 from anonlib.methods.recipe import Draft, Explanation, Run, Say, Stage
 from anonlib.methods.registry import RECIPES
 from anonlib.release import reuse, storage
+from anonlib.release.ledger import Ledger
 from anonlib.release.manifest import (
     AuditPart,
     ColumnPart,
     GuaranteePart,
+    LedgerPart,
     Manifest,
     MethodPart,
     PersonsPart,
@@ -51,15 +53,18 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
     """Make, audit and publish the release that `spec` asks for, from `frame` or from the spec's input.
 
     Nothing is visible at the output path unless everything went well: tables are staged, audited, and shown in one step with the
-    manifest last. Raises SpecError (2), Unsatisfiable (3), AuditRefused (4); whatever is raised, the staging area is removed.
+    manifest last, and the persons entered in the spec's ledger. Raises SpecError (2), Unsatisfiable (3), AuditRefused (4), Postponed (0)
+    where the spec says to wait for more persons; whatever is raised, the staging area is removed.
     """
     if spec.output is None:
         raise SpecError("output: missing; say where the release goes, e.g. output: {path: releases/census}")
-    place = storage.place(spec.output.path)
-    key = _run_key(spec)
+    output = increments.dated(spec.output)
+    place = storage.place(output.path)
+    ledger = increments.opened(spec, place)
+    key = _run_key(spec, ledger)
     source = _source(spec, spark, frame)
     table = microdata(source, spec.columns, spec.missing)
-    kept = None if spec.output.evidence is None else storage.place(spec.output.evidence)
+    kept = None if output.evidence is None else storage.place(output.evidence)
     for left in [left for where in (place, kept) if where is not None for left in storage.leftovers(where)]:
         say(f"note: an interrupted run left {left}; it holds unaudited tables, remove it")
     storage.begin(place)
@@ -68,25 +73,28 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
         with run_settings(spark), _misread_explained(spec, spark, frame):
             if warning := keys_on_disks(spark):
                 say(warning)
-            increment = increments.chosen(spec, source, table, key, _writer_out(spark, place), say)
+            increment = increments.chosen(spec, source, table, key, ledger, _writer_out(spark, place), say)
             table = _repeatable(increment.table, spark, place, say)
-            recipe = RECIPES[type(spec.method)]
-            with few_settings(spark, looks_small(table.frame)):
-                draft = recipe.publish(table, spec.method, Run(key, _stager(spark, place, spec.output.format), say))
+            draft = _draft(spec, spark, table, increment, ledger, Run(key, _stager(spark, place, output.format), say))
             tag = "" if spec.random.key is None else key_tag(key)
             unreadable = _unreadable(spec, spark, frame, say)
-            planned = _manifest(spec, spark, draft, tag, unreadable, increment.persons)
+            part = increments.ledger_part(ledger, draft.rows, draft.guarantee, table.before)
+            planned = _manifest(spec, spark, draft, tag, unreadable, increment.part, part)
             manifest = _audited(planned, draft, table, place, say)
             reuse.refuse(manifest, storage.manifests_beside(place) if tag else {})
             if kept is not None:
                 say(f"keeping the evidence at {kept.path}; it is as sensitive as the original")
                 written.append(kept)
-                _keep_evidence(kept, draft, spec.output.format)
+                _keep_evidence(kept, draft, output.format)
                 written.append(
                     storage.Place(kept.path, kept.path)
                 )  # to be removed from there, if the release fails after all
+            folder = "" if ledger is None or part is None else increments.entered_persons(increment, ledger, part)
         storage.clear(place, manifest.tables)
-        storage.publish(place, manifest.to_json(), manifest.tables)
+        if ledger is None:
+            storage.publish(place, manifest.to_json(), manifest.tables)
+        else:
+            _publish_and_enter(place, manifest, increment, ledger, folder, written, say)
     except BaseException:
         for where in written:
             storage.discard(where)
@@ -95,17 +103,63 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
     return Release(spark, place.path, manifest)
 
 
+def _draft(
+    spec: ReleaseSpec,
+    spark: SparkSession,
+    table: Microdata,
+    increment: increments.Increment,
+    ledger: Ledger | None,
+    run: Run,
+) -> Draft:
+    """What the method publishes. Raises as the recipe does; with a ledger, whoever is too few is told how many more it takes."""
+    try:
+        with few_settings(spark, looks_small(table.frame)):
+            return RECIPES[type(spec.method)].publish(table, spec.method, run)
+    except Unsatisfiable as error:
+        if ledger is None or increment.part is None:
+            raise
+        new = increment.part.persons - increment.part.known
+        raise increments.too_small(spec, table, ledger, new, error) from None
+
+
+def _publish_and_enter(
+    place: storage.Place,
+    manifest: Manifest,
+    increment: increments.Increment,
+    ledger: Ledger,
+    folder: str,
+    written: list[storage.Place],
+    say: Say,
+) -> None:
+    """Show the release and enter its persons, in one step: see `anonlib.release.ledger`. Once it is shown, nothing `written` is removed
+    any more, and nothing raised."""
+    entry = increments.entered(increment, ledger, place, manifest, folder)
+    try:
+        storage.publish(place, manifest.to_json(), manifest.tables)
+    except BaseException:
+        if not ledger.withdraw(entry):
+            raise
+    written.clear()
+    try:
+        ledger.settle(entry, "published")
+    except (OSError, AnonlibError) as error:
+        say(
+            f"note: the ledger at {ledger.path} could not be told that release {entry.number} is out ({error}); its next opening does"
+        )
+    say(f"entered {entry.persons:,} persons in the ledger as release {entry.number}")
+
+
 def explain(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, say: Say = _silent) -> Explanation:
     """What `run` would choose, from statistics alone: no record moves, nothing is written."""
     with run_settings(spark), _misread_explained(spec, spark, frame):
         source = _source(spec, spark, frame)
         table = microdata(source, spec.columns, spec.missing)
-        increment = increments.chosen(spec, source, table, None, None, say)
+        increment = increments.chosen(spec, source, table, None, increments.opened(spec, None), None, say)
         explanation = RECIPES[type(spec.method)].explain(increment.table, spec.method, say)
-    if increment.persons is None:
+    if increment.part is None:
         return explanation
-    words = increments.in_words(increment.persons, increment.persons.repeated)
-    facts = {**explanation.facts, "persons": increment.persons.model_dump()}
+    words = increments.in_words(increment.part)
+    facts = {**explanation.facts, "persons": increment.part.model_dump()}
     return replace(explanation, summary=f"{words}. {explanation.summary}", facts=facts)
 
 
@@ -220,12 +274,14 @@ def _keep_evidence(kept: storage.Place, draft: Draft, format: str) -> None:
     storage.publish(kept, None, draft.evidence)
 
 
-def _run_key(spec: ReleaseSpec) -> bytes:
-    """What the recipes draw from: never the release key itself, see `anonlib.spec.keys`."""
+def _run_key(spec: ReleaseSpec, ledger: Ledger | None) -> bytes:
+    """What the recipes draw from: never the release key itself, see `anonlib.spec.keys`. Each release of a ledger has its own."""
     key = resolve_key(spec.random.key, allow_open_key_file=spec.random.allow_open_key_file)
     published = {role: [n for r, n in spec.columns.roles() if r == role] for role, _ in spec.columns.roles()}
     for role in WITHHELD:
         published.pop(role, None)
+    if ledger is not None:
+        published["release of a ledger"] = [ledger.id, str(ledger.next_number)]
     return run_key(key, spec.method.name, spec.method.to_public_dict(), published)
 
 
@@ -236,6 +292,7 @@ def _manifest(
     key_tag: str,
     unreadable: UnreadablePart | None,
     persons: PersonsPart | None,
+    ledger: LedgerPart | None,
 ) -> Manifest:
     assert spec.output is not None
     format = spec.output.format
@@ -249,6 +306,7 @@ def _manifest(
         rows=draft.rows,
         unreadable=unreadable,
         persons=persons,
+        ledger=ledger,
         solver=draft.solver,
         utility=draft.utility,
         audit=AuditPart(mode=spec.audit, passed=None, checks=[]),

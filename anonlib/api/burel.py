@@ -22,6 +22,7 @@ def burel(
     identifiers: Sequence[str] = (),
     person: str | Sequence[str] = (),
     persons: Mapping[str, str] | None = None,
+    ledger: Mapping[str, Any] | None = None,
     missing: Mapping[str, str] | None = None,
     output: str | None = None,
     key: str | None = None,
@@ -30,4 +31,4 @@ def burel(
     """Publish `df` under enhanced beta-likeness, as BuReL does. Cost as `mondrian`."""
     method: dict[str, Any] = {"beta": beta, "refine": refine, "partition_size": partition_size}
     columns = column_roles(quasi_identifiers, sensitive, identifiers, ())
-    return publish(df, {"burel": method}, columns, missing, output, key, audit, person, persons)
+    return publish(df, {"burel": method}, columns, missing, output, key, audit, person, persons, ledger)

@@ -25,6 +25,7 @@ def perturb(
     other: Sequence[str] = (),
     person: str | Sequence[str] = (),
     persons: Mapping[str, str] | None = None,
+    ledger: Mapping[str, Any] | None = None,
     missing: Mapping[str, str] | None = None,
     output: str | None = None,
     key: str | None = None,
@@ -44,4 +45,4 @@ def perturb(
     method: dict[str, Any] = {"rho2": rho2, "delta": delta, "partitioning": partitioning}
     method |= {name: value for name, value in (("rho1", rho1), ("merging", merging)) if value is not None}
     columns = column_roles(quasi_identifiers, sensitive, identifiers, other)
-    return publish(df, {"perturb": method}, columns, missing, output, key, audit, person, persons)
+    return publish(df, {"perturb": method}, columns, missing, output, key, audit, person, persons, ledger)

@@ -40,11 +40,14 @@ def publish(
     audit: str,
     person: str | Sequence[str] = (),
     persons: Mapping[str, str] | None = None,
+    ledger: Mapping[str, Any] | None = None,
 ) -> Release:
     """Publish `df` by the spec that these arguments spell.
 
     person, persons : `columns.person`, whose record a row is, and what happens to a person with several (`anonlib.spec.persons`)
-    Raises SpecError, Unsatisfiable or AuditRefused.
+    ledger          : who has been published (`anonlib.spec.ledger`), e.g. {"path": "private/ledger", "key": "env:LEDGER_KEY"}
+
+    Raises SpecError, Unsatisfiable, AuditRefused or Postponed.
     """
     raw_spec: dict[str, Any] = {
         "columns": {**columns, "person": person} if person else columns,
@@ -56,6 +59,8 @@ def publish(
         raw_spec["missing"] = dict(missing)
     if persons is not None:
         raw_spec["persons"] = dict(persons)
+    if ledger is not None:
+        raw_spec["ledger"] = dict(ledger)
     if key is not None:
         raw_spec["random"] = {"key": key}
     spec = parse_spec(raw_spec, given_frame=True)

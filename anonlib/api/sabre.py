@@ -25,6 +25,7 @@ def sabre(
     identifiers: Sequence[str] = (),
     person: str | Sequence[str] = (),
     persons: Mapping[str, str] | None = None,
+    ledger: Mapping[str, Any] | None = None,
     missing: Mapping[str, str] | None = None,
     output: str | None = None,
     key: str | None = None,
@@ -49,4 +50,4 @@ def sabre(
     if allow_minimality_leak:
         method["allow_minimality_leak"] = True
     columns = column_roles(quasi_identifiers, sensitive, identifiers, ())
-    return publish(df, {"sabre": method}, columns, missing, output, key, audit, person, persons)
+    return publish(df, {"sabre": method}, columns, missing, output, key, audit, person, persons, ledger)

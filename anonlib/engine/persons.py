@@ -17,14 +17,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import pandas_udf
 
 from anonlib.engine import tables, valid_text
 from anonlib.engine.checksum import row_hash
 from anonlib.engine.compound import compound_text
+from anonlib.engine.failures import explained
 from anonlib.engine.microdata import NUMERIC, UNBUCKETABLE, Microdata
+from anonlib.engine.order import files
 from anonlib.engine.relational import aggregate, one_row
 from anonlib.engine.statistics import FLOATING
 from anonlib.errors import SpecError
@@ -33,6 +35,8 @@ from anonlib.sql import quoted
 PERSON, ORDER = "anonlib person", "anonlib order of rows"
 HASH_BYTES = 16
 _TIE, _PLACE = "anonlib tie", "anonlib place"
+_COLUMN = "person"
+"""What the column of a ledger's files is called."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,11 @@ class Rows:
     publish: tuple[str, ...]
     person: dict[str, str]
     key: bytes
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """{column: Spark type} of what says who a person is; whole numbers of any width are of one type, since their texts agree."""
+        return {name: "whole number" if is_whole(kind) else kind for name, kind in self.person.items()}
 
     @property
     def nobody(self) -> str:
@@ -154,6 +163,25 @@ def one_each(hashed: DataFrame, latest: bool, key: bytes) -> DataFrame:
     window = Window.partitionBy(F.col(quoted(PERSON))).orderBy(*by, F.col(quoted(_TIE)))
     numbered = drawn.withColumn(_PLACE, F.row_number().over(window))
     return numbered.where(f"{quoted(_PLACE)} = 1").drop(ORDER, _TIE, _PLACE)
+
+
+def without(rows: DataFrame, known: DataFrame) -> DataFrame:
+    """The rows whose `PERSON` is not among `known`. A shuffle of all rows by their person, unless there are few of either side."""
+    return rows.join(known.withColumnRenamed(_COLUMN, PERSON), PERSON, "left_anti").select(rows.columns)
+
+
+def write(rows: DataFrame, path: str, number: int) -> None:
+    """Write the persons of `rows`, which are about `number`, into a new folder: one column of 16 bytes, in an order of its own, so that
+    neither file nor place tells of the input's. One shuffle of hashes."""
+    hashes = rows.select(F.col(quoted(PERSON)).alias(_COLUMN))
+    dealt = hashes.repartition(files(number), F.col(_COLUMN)).sortWithinPartitions(_COLUMN)
+    tables.write(dealt, path, "parquet", "entering persons in the ledger")
+
+
+def read(spark: SparkSession, folders: Sequence[str]) -> DataFrame:
+    """The persons that stand in these folders; asks no file for its columns."""
+    with explained("reading the ledger"):
+        return spark.read.schema(f"{_COLUMN} BINARY").parquet(*folders)
 
 
 def is_whole(kind: str) -> bool:

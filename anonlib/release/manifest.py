@@ -72,11 +72,12 @@ class RowsPart(_Part):
 
 
 class PersonsPart(_Part):
-    """Whose rows were read, where the spec names persons: rows = nameless + persons + left_out, and each person has one row in the release.
+    """Whose rows were read, where the spec names persons: rows = nameless + persons + left_out, and each person has one row at most in the
+    release.
 
     repeated : which of a person's rows was taken
     rows     : of the input; nameless : without a person, dropped by the missing-value policy; left_out : of persons with another row
-    persons  : whom the input has rows of
+    persons  : whom the input has rows of; known : of these, left out because a ledger has them as published
     """
 
     repeated: Literal["error", "first", "latest", "random"]
@@ -84,6 +85,21 @@ class PersonsPart(_Part):
     persons: int
     nameless: int = 0
     left_out: int = 0
+    known: int = 0
+
+
+class LedgerPart(_Part):
+    """The release in its ledger: id, by which a ledger is known; number, from 1; persons, who are entered with it.
+
+    before, records_before : where thresholds follow from the shares of all releases of the ledger, how many records of each value of
+                             `guarantee.values`, in this order, and of any value, earlier ones published
+    """
+
+    id: str
+    number: int
+    persons: int
+    before: list[int] = []
+    records_before: int = 0
 
 
 class UnreadablePart(_Part):
@@ -212,6 +228,7 @@ class Manifest(_Part):
     files: dict[str, list[FilePart]] = {}
     unreadable: UnreadablePart | None = None
     persons: PersonsPart | None = None
+    ledger: LedgerPart | None = None
 
     def to_json(self) -> str:
         """Readable JSON text."""

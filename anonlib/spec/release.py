@@ -15,6 +15,7 @@ from anonlib.errors import SpecError
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.spec.keys import read_key_reference
 from anonlib.spec.layouts import RULES, WORKING
+from anonlib.spec.ledger import Ledger, ledger_faults
 from anonlib.spec.method import Method
 from anonlib.spec.methods import read_method
 from anonlib.spec.part import Fault, Faults, Flag, Part, Text, did_you_mean, fault, listed, read_text, shown
@@ -96,7 +97,10 @@ _OF_A_PATH = {"format": "format", "schema_ddl": "schema", "options": "options", 
 
 
 class Output(Part):
-    """Where the release goes. `evidence`, outside the release, is for what an audit needs and nobody may publish."""
+    """Where the release goes. `evidence`, outside the release, is for what an audit needs and nobody may publish.
+
+    `{date}` in a path is the day of the run, in UTC.
+    """
 
     path: Text = Field(description="where the release goes, e.g. path: releases/census")
     format: Literal["parquet", "orc", "delta"] = "parquet"
@@ -304,6 +308,7 @@ class ReleaseSpec(Part):
     output: Output | None = None
     columns: Columns = Field(description="the role of every column: quasi_identifiers, sensitive, identifiers, other")
     persons: Persons = Field(default_factory=Persons)
+    ledger: Ledger | None = None
     missing: Missing = Field(default_factory=Missing)
     method: Annotated[Method, BeforeValidator(read_method)] = Field(
         description="exactly one method with its parameters, e.g. bucketize: {privacy: {theta: 8, offset: 0.02}}"
@@ -352,6 +357,7 @@ class ReleaseSpec(Part):
                 if column.hierarchy is not None
             ]
         faults += person_faults(self.columns, self.persons, "persons" in self.model_fields_set)
+        faults += ledger_faults(self)
         if "person" in self.missing.model_fields_set and not self.columns.person:
             faults.append(("missing.person", "columns.person names nobody; leave this out, or name the column there"))
         if self.output is not None:
