@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -96,6 +96,9 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
         else:
             _publish_and_enter(place, manifest, increment, ledger, folder, written, say)
     except BaseException:
+        if ledger is not None and written:
+            with suppress(Exception):  # another error is on its way to the user
+                ledger.abandon(place)
         for where in written:
             storage.discard(where)
         raise

@@ -167,7 +167,8 @@ def one_each(hashed: DataFrame, latest: bool, key: bytes) -> DataFrame:
 
 def without(rows: DataFrame, known: DataFrame) -> DataFrame:
     """The rows whose `PERSON` is not among `known`. A shuffle of all rows by their person, unless there are few of either side."""
-    return rows.join(known.withColumnRenamed(_COLUMN, PERSON), PERSON, "left_anti").select(rows.columns)
+    new = rows.join(known.withColumnRenamed(_COLUMN, PERSON), PERSON, "left_anti")
+    return tables.project(new, rows.columns)
 
 
 def write(rows: DataFrame, path: str, number: int) -> None:

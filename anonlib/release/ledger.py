@@ -200,6 +200,15 @@ class Ledger:
             return out
         raise SpecError(_undecided(self.path, entry))
 
+    def abandon(self, where: Place) -> None:
+        """Before a run that failed removes what it staged at `where`: withdraw its entry, if it had come that far without knowing."""
+        name = f"{ENTRIES}/{self.next_number:06d}.json"
+        if not self.files.there(name) or self.files.there(name.replace(".json", ".outcome")):
+            return
+        entry = _entry(self.key, self.files, name, self.path)
+        if entry.staging == storage.absolute(where.staging):
+            self.withdraw(entry)
+
     def _digests(self, folder: str, names: Sequence[str]) -> Iterator[PersonFile]:
         with ThreadPoolExecutor(8) as pool:
             for name, (size, sha256) in zip(
@@ -370,16 +379,21 @@ def _entries(files: Files, path: str, id: str, own: bytes) -> Iterator[Entry]:
     bare = Ledger(files, id, own, b"", ())
     for number in numbers:
         name = f"{ENTRIES}/{number:06d}.json"
-        body = _opened(own, files, name, path)
-        told = json.loads(body)
-        told["files"] = tuple(PersonFile(**file) for file in told["files"])
-        told["columns"] = tuple((column, kind) for column, kind in told["columns"])
-        told["values"] = tuple((value, count) for value, count in told["values"])
-        entry = Entry(**told, seal=_seal(own, body))
+        entry = _entry(own, files, name, path)
         if entry.number != number or entry.previous != previous:
             raise SpecError(f"ledger {path}: {name} does not follow the entry before it; {BRING_BACK}")
         previous = entry.seal
         yield replace(entry, outcome=bare._outcome(entry) if number in outcomes else "")
+
+
+def _entry(own: bytes, files: Files, name: str, path: str) -> Entry:
+    """A sealed entry, without its outcome. Raises SpecError."""
+    body = _opened(own, files, name, path)
+    told = json.loads(body)
+    told["files"] = tuple(PersonFile(**file) for file in told["files"])
+    told["columns"] = tuple((column, kind) for column, kind in told["columns"])
+    told["values"] = tuple((value, count) for value, count in told["values"])
+    return Entry(**told, seal=_seal(own, body))
 
 
 def _settled(ledger: Ledger, entry: Entry, settle: bool) -> Outcome:

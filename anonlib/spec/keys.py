@@ -93,10 +93,12 @@ def _refuse_open(path: Path, name: str) -> None:
     """Raises SpecError when others than the file's owner may read or write it; OSError when it is not there."""
     mode, shown = stat.S_IMODE(path.stat().st_mode), without_secrets(str(path))
     if os.name == "posix" and mode & 0o077:
+        part, _, key = name.partition(".")
+        allowed = f", or write {part}: {{key: ..., allow_open_key_file: true}}" if key else ""
         raise SpecError(
             f"{name}: others than its owner may open the file {shown} (mode {mode:04o}), and whoever has read the key can undo the "
             f"release: chmod 600 {shown}, and make a new key if somebody may have. Where the file system keeps no permissions, or mounts "
-            f"secrets with its own, use env:NAME, or write {name.partition('.')[0]}: {{key: ..., allow_open_key_file: true}}"
+            f"secrets with its own, use env:NAME{allowed}"
         )
 
 

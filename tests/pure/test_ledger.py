@@ -218,6 +218,23 @@ def test_a_run_that_fails_withdraws_its_entry(home):
     assert at(home).persons == 3
 
 
+def test_a_run_that_fails_without_knowing_that_its_entry_is_made_withdraws_it(home):
+    """A signal came between the entry and whoever was to be told of it."""
+    started(home)
+    ledger = at(home)
+    place = storage.place(str(home / "releases" / "r"))
+    ledger.abandon(place)  # nothing was entered
+    storage.begin(place)
+    ledger.enter(place, manifest(ledger), 3, persons_in(ledger), COLUMNS, [])
+    other = storage.place(str(home / "releases" / "other"))
+    ledger.abandon(other)  # it is none of its entries
+    assert [e.outcome for e in open_ledger(ledger.path, KEY, settle=False).entries] == [""]
+    ledger.abandon(place)
+    assert [e.outcome for e in at(home).entries] == ["void"]
+    ledger.abandon(place)
+    assert [e.outcome for e in at(home).entries] == ["void"]
+
+
 def test_a_run_that_fails_after_its_release_is_out_keeps_it(home):
     started(home)
     ledger = at(home)
