@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from anonlib import increments
+from anonlib.privacy.f_privacy import FPrivacy
 from anonlib.release import ledger as ledgers
 from anonlib.release import ledger_files, storage
 from tests.contract.methods import asked, over, publishes_other
@@ -349,3 +350,36 @@ def test_runs_from_a_notebook(schedule, spark):
     with pytest.raises(Postponed, match="everybody is left for next time"):
         published(month(0, 60), wait=True)
     assert look(str(schedule.path), "env:LEDGER_KEY").persons == 60
+
+
+def test_thresholds_of_a_small_month_follow_from_all_months(schedule, monkeypatch):
+    """60 persons have HIV in a sixth; of 24 new ones half have it. By its own shares the month would not protect it."""
+    by_formula = {"theta": "1.5", "offset": "0.1"}
+    asked_for = {
+        "bucketize": {"privacy": by_formula | {"shares": "ledger"}, "solver": "two_size", "max_bucket_size": 20}
+    }
+    first = schedule.run(month(0, 60), "m1", method=asked_for).published()
+    assert first.manifest.ledger.records_before == 0
+    assert {v.value: v.threshold for v in first.manifest.guarantee.values}["HIV"] == "0.35"
+    few = month(60, 84, ["HIV", "cold", "HIV", "flu", "gout", "mumps"])
+    own = {"bucketize": {"privacy": by_formula, "solver": "two_size", "max_bucket_size": 20}}
+    explained = schedule.run(few, "m2", command="explain", method=own)
+    assert explained.code == 0, explained.err
+    second = schedule.run(few, "m2", method=asked_for).published()
+    told = second.manifest.ledger
+    assert (told.records_before, sum(told.before)) == (60, 50)  # asthma does not occur this month
+    shares = {v.value: v.threshold for v in second.manifest.guarantee.values}
+    assert shares["HIV"] == "59/140"  # 1.5 * 18/84 + 0.1; by its own share 1.5 * 1/3 + 0.1 = 0.6
+    assert schedule.door.audit(second.output)[0] == 0
+    # the audit takes nothing on trust: neither the method's thresholds nor the counts they rest on
+    path = second.output / "manifest.json"
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    for change in ({"before": [0] * 5}, {"records_before": 10}, {"before": [10, 10]}):
+        path.write_text(json.dumps(whole | {"ledger": whole["ledger"] | change}), encoding="utf-8")
+        code, checks = schedule.door.audit(second.output)
+        assert code == 4
+        assert "thresholds follow from the stated requirement" in [c["name"] for c in checks if not c["passed"]]
+    path.write_text(json.dumps(whole), encoding="utf-8")
+    right = FPrivacy.thresholds
+    monkeypatch.setattr(FPrivacy, "thresholds", lambda self, counts, before=None: right(self, counts))
+    schedule.run(month(84, 108), "m3", method=asked_for).refused(4, "thresholds follow from the stated requirement")

@@ -77,3 +77,47 @@ def test_what_must_be_readable() -> None:
 )  # fmt: skip
 def test_what_is_refused(asked: Any, words: str) -> None:
     assert words in refusal(asked)
+
+
+LEDGER = {"path": "private/ledger", "key": "env:LEDGER_KEY"}
+
+
+def test_a_ledger_skips_who_is_known_and_does_not_wait() -> None:
+    ledger = parse_spec(spec(ledger=LEDGER)).ledger
+    assert ledger is not None
+    assert (ledger.known, ledger.wait, ledger.path) == ("skip", False, "private/ledger")
+    assert "private" not in str(parse_spec(spec(ledger=LEDGER)).to_public_dict())
+
+
+SECRET = "dd7eba842bcdb39ba7f51ffb8518900642d7903dd740ec557ed00549a0841a7b"
+THETA = {"bucketize": {"privacy": {"theta": 8, "shares": "ledger"}}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (spec([], ledger=LEDGER), "ledger: nothing says whose a row is; name the column under columns.person"),
+        (spec(ledger={"path": "p"}), "ledger: key is missing; write e.g. ledger:"),
+        (spec(ledger={"key": "env:K"}), "ledger: path is missing"),
+        (spec(ledger="private"), "ledger: this is not a mapping"),
+        (spec(ledger=LEDGER | {"knwon": "skip"}), "ledger: 1 of the keys here do not exist (did you mean known?)"),
+        (spec(ledger=LEDGER | {SECRET: "x"}), "ledger: 1 of the keys here do not exist"),
+        (spec(ledger=LEDGER | {"key": SECRET}), "ledger.key: write where the ledger's key lies"),
+        (spec(ledger=LEDGER | {"known": "keep"}), "ledger.known: 'keep' is no choice here; write one of skip, error"),
+        (spec(ledger=LEDGER | {"wait": "maybe"}), "ledger.wait: 'maybe' is neither true nor false"),
+        (spec(ledger=LEDGER, random={"key": "env:LEDGER_KEY"}), "ledger.key: this is the release key too"),
+        (spec(ledger=LEDGER | {"path": "out/ledger"}), "ledger.path: 'out/ledger' and output.path 'out' overlap"),
+        (spec(ledger=LEDGER | {"path": "in.parquet/ledger"}), "overlaps with the input at 'in.parquet'"),
+        (spec(method=THETA), "method.bucketize.privacy.shares: there is no ledger to take shares of"),
+        (spec(ledger=LEDGER, method={"bucketize": {"privacy": {"l": 3, "shares": "ledger"}}}), "only with theta"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_of_a_ledger(asked: Any, words: str) -> None:
+    said = refusal(asked)
+    assert words in said
+    assert SECRET not in said
+
+
+def test_shares_of_the_ledger() -> None:
+    assert parse_spec(spec(ledger=LEDGER, method=THETA)).method.shares_of_ledger
+    assert not parse_spec(spec(ledger=LEDGER)).method.shares_of_ledger
