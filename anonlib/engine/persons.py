@@ -154,7 +154,9 @@ def one_each(hashed: DataFrame, latest: bool, key: bytes) -> DataFrame:
     """One row for each person of `Rows.hashed`: the first by `ORDER`, with `latest` the last; without an `ORDER`, or where it ties, a
     draw among the person's different rows by `key`. The columns to publish, and `PERSON`."""
     content = [name for name in hashed.columns if name not in (PERSON, ORDER)]
-    told = ", ".join(["hex(" + quoted(PERSON) + ")", *(row_hash(hashed, content, salt) for salt in (0, 1))])
+    told = ", ".join(
+        ["hex(" + quoted(PERSON) + ")", *(f"CAST({row_hash(hashed, content, salt)} AS STRING)" for salt in (0, 1))]
+    )
     drawn = hashed.where(f"{quoted(PERSON)} IS NOT NULL").withColumn(
         _TIE, _keyed(key)(F.expr(f"concat_ws('|', {told})"))
     )
@@ -182,7 +184,7 @@ def write(rows: DataFrame, path: str, number: int) -> None:
 def read(spark: SparkSession, folders: Sequence[str]) -> DataFrame:
     """The persons that stand in these folders; asks no file for its columns."""
     with explained("reading the ledger"):
-        return spark.read.schema(f"{_COLUMN} BINARY").parquet(*folders)
+        return spark.read.schema(f"{_COLUMN} BINARY").parquet(*map(tables.literal_path, folders))
 
 
 def is_whole(kind: str) -> bool:

@@ -64,7 +64,12 @@ def read_back(spark: SparkSession, path: str, format: str, written: DataFrame | 
         reader = spark.read.format(format)
         if written is not None and format in SCHEMA_OF_READER:
             reader = reader.schema(bare_type(written.schema))  # type: ignore[arg-type]
-        return reader.load(re.sub(r"([\[\]{}*?\\])", r"\\\1", path))
+        return reader.load(literal_path(path))
+
+
+def literal_path(path: str) -> str:
+    """The path as Spark takes it for exactly this one."""
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
 
 
 SCHEMA_OF_READER = ("parquet", "orc")

@@ -23,14 +23,17 @@ pytestmark = pytest.mark.spark
 N = 60
 
 
-def visits(n: int = N, each: int = 3) -> pa.Table:
+TWENTY = tuple(f"illness {i:02}" for i in range(20))
+
+
+def visits(n: int = N, each: int = 3, values: tuple[str, ...] = VALUES) -> pa.Table:
     """Each of n persons `each` times: an identity, a day of the visit (the later rows first), and else what `people` has."""
     table = people(n * each)
     order = range(n * each)
     return (
         with_column(table, "patient", [f"patient {i % n}" for i in order])
         .append_column("day", pa.array([each - i // n for i in order], pa.int32()))
-        .set_column(3, "illness", [[VALUES[(i % n) % len(VALUES)] for i in order]])
+        .set_column(3, "illness", [[values[(i % n) % len(values)] for i in order]])
     )
 
 
@@ -151,7 +154,7 @@ def test_who_is_one_person(spark):
     whose = persons.rows_of_persons(frame, microdata(frame, spec, Missing()), spec.person, None, bytes(range(32)))
     assert persons.counted(whose.hashed) == persons.PersonCounts(7, 1, 6, 0, 0)
     hashes = [
-        _rows(spark, spark.sql(f"SELECT {person} AS person, 'k' AS kind")).hashed.collect()[0][persons.PERSON]
+        bytes(_rows(spark, spark.sql(f"SELECT {person} AS person, 'k' AS kind")).hashed.collect()[0][persons.PERSON])
         for person in ("7", "7L", "'7'", "CAST(7 AS DECIMAL(9, 0))")
     ]
     assert len(set(hashes)) == 1
@@ -226,7 +229,7 @@ def test_every_method_publishes_one_record_a_person(door, method):
     other = ("note",) if publishes_other(method) else ()
     withheld = ("day",) if other else ("day", "note")
     outcome = door.run(
-        visits(240, 2),
+        visits(240, 2, TWENTY),
         columns=columns(withheld=withheld, other=other),
         persons={"repeated": "latest", "order": "day"},
         method=asked(method),
