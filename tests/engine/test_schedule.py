@@ -19,6 +19,7 @@ from anonlib.release import ledger as ledgers
 from anonlib.release import ledger_files, storage
 from tests.contract.methods import asked, over, publishes_other
 from tests.door import KEY, OTHER_KEY, VALUES, people, with_column
+from tests.thorough import nightly
 
 pytestmark = pytest.mark.spark
 
@@ -94,6 +95,7 @@ def test_three_months_that_overlap(schedule):
     assert len(set(rows["person"].to_pylist())) == 120
 
 
+@nightly
 def test_a_stored_key_draws_anew_for_each_release_of_a_ledger(schedule):
     """The same release key every month: other draws, and no refusal for a key used before."""
     key = {"random": {"key": "env:RELEASE_KEY"}}
@@ -102,6 +104,7 @@ def test_a_stored_key_draws_anew_for_each_release_of_a_ledger(schedule):
     assert first.manifest.splits.key_tag != second.manifest.splits.key_tag
 
 
+@nightly
 def test_persons_who_are_out_are_refused_where_the_spec_says_so(schedule):
     schedule.run(month(0, 60), "m1").published()
     asked_for = {"known": "error"}
@@ -127,6 +130,7 @@ def test_an_increment_that_is_too_small(schedule):
     assert schedule.out() == Counter(range(84))
 
 
+@nightly
 def test_how_many_more_persons_it_takes_is_enough(schedule):
     method = {"method": {"anatomy": {"l": 5}}}
     schedule.run(month(0, 60), "m1", **method).published()
@@ -135,6 +139,7 @@ def test_how_many_more_persons_it_takes_is_enough(schedule):
     assert schedule.run(month(60, 68 + more), "m2", **method).published().manifest.rows.published == 8 + more
 
 
+@nightly
 def test_nobody_new(schedule):
     schedule.run(month(0, 60), "m1").published()
     schedule.run(month(0, 30), "m2").refused(3, "all 30 persons of the input have been published")
@@ -143,6 +148,7 @@ def test_nobody_new(schedule):
     assert not waited.output.exists()
 
 
+@nightly
 def test_explain_counts_who_is_out_and_writes_nothing(schedule):
     schedule.run(month(0, 60), "m1").published()
     before = sorted(p for p in schedule.home.rglob("*") if "spec-" not in p.name and "input" not in str(p))
@@ -152,6 +158,7 @@ def test_explain_counts_who_is_out_and_writes_nothing(schedule):
     assert sorted(p for p in schedule.home.rglob("*") if "spec-" not in p.name and "input" not in str(p)) == before
 
 
+@nightly
 def test_the_day_in_the_path(schedule):
     outcome = schedule.run(month(0, 60), "m-{date}")
     assert outcome.code == 0, outcome.err
@@ -160,6 +167,7 @@ def test_the_day_in_the_path(schedule):
     assert schedule.run(month(0, 120), "m-{date}").code == 2  # twice on a day is an output that is taken
 
 
+@nightly
 def test_persons_that_would_not_be_known_again(schedule):
     schedule.run(month(0, 60), "m1").published()
     numbers = month(0, 120)
@@ -170,6 +178,7 @@ def test_persons_that_would_not_be_known_again(schedule):
     schedule.run(renamed, "m2", columns=other).refused(2, "told apart by patient", "nobody would be known again")
 
 
+@nightly
 def test_a_ledger_that_was_not_started_or_is_anothers(schedule, monkeypatch):
     schedule.run(month(0, 60), "m1", ledger={"path": str(schedule.home / "none")}).refused(2, "there is none", "--new")
     monkeypatch.setenv("LEDGER_KEY", KEY)
@@ -177,6 +186,7 @@ def test_a_ledger_that_was_not_started_or_is_anothers(schedule, monkeypatch):
     assert KEY not in refused.err
 
 
+@nightly
 @pytest.mark.parametrize("damage", ["gone", "cut", "back in time"])
 def test_a_damaged_ledger_publishes_nobody(schedule, damage):
     schedule.run(month(0, 60), "m1").published()
@@ -247,6 +257,7 @@ def dying(function: Any, when: str) -> Any:
     return dies
 
 
+@nightly
 def test_of_two_runs_at_once_one_wins(schedule, monkeypatch):
     """The second begins and ends while the first is between its persons and its entry."""
     enter = ledgers.Ledger.enter
@@ -266,6 +277,7 @@ def test_of_two_runs_at_once_one_wins(schedule, monkeypatch):
     assert schedule.look()[1]["persons"] == 60
 
 
+@nightly
 def test_a_release_that_cannot_be_shown_enters_nobody(schedule, monkeypatch):
     def full(*_: Any) -> None:
         raise OSError("no space left")
@@ -279,6 +291,7 @@ def test_a_release_that_cannot_be_shown_enters_nobody(schedule, monkeypatch):
     assert schedule.out() == Counter(range(60))
 
 
+@nightly
 def test_a_release_that_is_out_stays_out_when_the_ledger_cannot_be_told(schedule, monkeypatch):
     def full(*_: Any) -> None:
         raise OSError("no space left")
@@ -290,6 +303,7 @@ def test_a_release_that_is_out_stays_out_when_the_ledger_cannot_be_told(schedule
     assert schedule.look()[1]["persons"] == 60
 
 
+@nightly
 def test_the_missing_value_policy_leaves_persons_for_later(schedule):
     """Whoever has no diagnosis yet is dropped, not entered, and published when there is one."""
     holes = with_column(month(0, 60), "illness", [None if i % 10 == 0 else VALUES[i % 6] for i in range(60)])
@@ -300,6 +314,7 @@ def test_the_missing_value_policy_leaves_persons_for_later(schedule):
     assert schedule.out() == Counter(range(120))
 
 
+@nightly
 @over("schedule")
 def test_every_method_publishes_increments(schedule, method):
     other = publishes_other(method)
@@ -316,6 +331,7 @@ def test_every_method_publishes_increments(schedule, method):
     assert len(set(notes)) == len(notes) == (480 if other else 0)
 
 
+@nightly
 def test_the_manifest_is_held_against_itself(schedule):
     outcome = schedule.run(month(0, 60), "m1").published()
     path = Path(outcome.output) / "manifest.json"
@@ -332,6 +348,7 @@ def test_the_manifest_is_held_against_itself(schedule):
         assert [c["name"] for c in checks if not c["passed"]] == ["one record a person"]
 
 
+@nightly
 def test_runs_from_a_notebook(schedule, spark):
     from anonlib import Postponed, anatomy
     from anonlib import ledger as look
@@ -376,13 +393,14 @@ def test_thresholds_of_a_small_month_follow_from_all_months(schedule, monkeypatc
     assert schedule.door.audit(second.output)[0] == 0
     # the audit takes nothing on trust: neither the method's thresholds nor the counts they rest on
     path = second.output / "manifest.json"
-    whole = json.loads(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    whole = json.loads(text)
     for change in ({"before": [0] * 5}, {"records_before": 10}, {"before": [10, 10]}):
         path.write_text(json.dumps(whole | {"ledger": whole["ledger"] | change}), encoding="utf-8")
         code, checks = schedule.door.audit(second.output)
         assert code == 4
         assert "thresholds follow from the stated requirement" in [c["name"] for c in checks if not c["passed"]]
-    path.write_text(json.dumps(whole), encoding="utf-8")
+    path.write_text(text, encoding="utf-8")  # word for word: the ledger knows its digest
     right = FPrivacy.thresholds
     monkeypatch.setattr(FPrivacy, "thresholds", lambda self, counts, before=None: right(self, counts))
     schedule.run(month(84, 108), "m3", method=asked_for).refused(4, "thresholds follow from the stated requirement")
