@@ -85,7 +85,10 @@ def attacked(spark: Any, table: pa.Table, overlap: int, scratch: Path, name: str
             ledger = {"path": str(folder / "ledger"), "key": f"env:{KEY[0]}"}
             anonlib.new_ledger(**ledger)
         for month, number in enumerate((overlap, len(rows)), 1):
-            frame = spark.createDataFrame(table.slice(0, number).to_pandas())
+            source = folder / f"table-{month}.parquet"
+            source.parent.mkdir(exist_ok=True)
+            pq.write_table(table.slice(0, number), source)
+            frame = spark.read.parquet(str(source))
             publish(
                 frame,
                 quasi_identifiers=quasi,
