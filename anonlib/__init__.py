@@ -30,10 +30,13 @@ if TYPE_CHECKING:  # what editors and type checkers see
     from anonlib.api.verbs import audit_release as audit_release
     from anonlib.api.verbs import evaluate as evaluate
     from anonlib.api.verbs import explain as explain
+    from anonlib.api.verbs import ledger as ledger
+    from anonlib.api.verbs import new_ledger as new_ledger
     from anonlib.api.verbs import open_release as open_release
     from anonlib.api.verbs import run as run
     from anonlib.errors import AnonlibError as AnonlibError
     from anonlib.errors import AuditRefused as AuditRefused
+    from anonlib.errors import Postponed as Postponed
     from anonlib.errors import SpecError as SpecError
     from anonlib.errors import Unsatisfiable as Unsatisfiable
     from anonlib.privacy.f_privacy import FPrivacy as FPrivacy
@@ -48,12 +51,15 @@ _PUBLIC = {
     "evaluate": "anonlib.api.verbs",
     "audit_release": "anonlib.api.verbs",
     "stream": "anonlib.api.stream",
+    "ledger": "anonlib.api.verbs",
+    "new_ledger": "anonlib.api.verbs",
     "Release": "anonlib.release.opened",
     "FPrivacy": "anonlib.privacy.f_privacy",
     "AnonlibError": "anonlib.errors",
     "SpecError": "anonlib.errors",
     "Unsatisfiable": "anonlib.errors",
     "AuditRefused": "anonlib.errors",
+    "Postponed": "anonlib.errors",
 }
 """Where public names are; besides, every method of the spec has its verb: `anonlib.api.NAME:NAME`."""
 

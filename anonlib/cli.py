@@ -1,4 +1,4 @@
-"""The command line: anonlib run | stream | explain | audit | query | evaluate.
+"""The command line: anonlib run | stream | explain | audit | query | evaluate | ledger.
 
 Results go to standard output (with --json as one JSON object), messages and progress to standard error. Exit codes: 0 done;
 2 bad spec, arguments or input; 3 the privacy requirement cannot be met; 4 the audit refused; 1 anything else.
@@ -24,15 +24,20 @@ from rich.console import Console
 from rich.markup import escape as _escape
 from rich.table import Table
 
-from anonlib import workflow
+from anonlib import increments, workflow
 from anonlib.engine import reading
 from anonlib.engine.session import SparkSession, session
-from anonlib.errors import AnonlibError, AuditRefused, SpecError
+from anonlib.errors import AnonlibError, AuditRefused, Postponed, SpecError
 from anonlib.evaluation.evaluation import Evaluation
 from anonlib.exact import exact
 from anonlib.methods.recipe import Explanation, Grid
+from anonlib.release.ledger import new_ledger, open_ledger
+from anonlib.release.ledger import void as void_release
+from anonlib.release.ledger_report import LedgerReport, looked_at
 from anonlib.release.manifest import Manifest, SolverPart
 from anonlib.release.opened import Release, open_release
+from anonlib.spec.keys import resolve_key
+from anonlib.spec.ledger import read_reference
 from anonlib.spec.load import load_spec
 from anonlib.streams.evidence import windows_of
 from anonlib.streams.run import Streamed
@@ -83,8 +88,13 @@ def run(
 ) -> None:
     """Make, audit and publish the release that CONF asks for."""
     spec = load_spec(_conf(conf, conf_option))
-    with _progress() as say:
-        release = workflow.run(spec, _session(master, remote, say), say=say)
+    try:
+        with _progress() as say:
+            release = workflow.run(spec, _session(master, remote, say), say=say)
+    except Postponed as postponed:
+        if as_json:
+            _print_json({"release": None, "postponed": str(postponed)})
+        raise
     try:
         if as_json:
             _print_json({"release": release.path, "manifest": json.loads(release.manifest.to_json())})
@@ -244,6 +254,36 @@ def evaluate(
         _show_evaluation(evaluation)
 
 
+@app.command()
+def ledger(
+    path: Annotated[str, typer.Argument(help="Path of a ledger.")],
+    key: Annotated[str | None, typer.Option(help="Where its key lies: env:NAME or file:PATH.")] = None,
+    new: Annotated[bool, typer.Option("--new", help="Start a ledger there.")] = False,
+    void: Annotated[
+        int | None,
+        typer.Option(help="Say of a release whose run died, and that lies nowhere, that nobody has seen it."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show which releases a ledger has entered and how many persons, and check it against its files and their manifests."""
+    if key is None:
+        raise SpecError("--key: missing; say where the ledger's key lies, e.g. --key env:ANONLIB_LEDGER_KEY")
+    if new and void is not None:
+        raise SpecError("--new and --void: a ledger that is started has nothing to void; give one of them")
+    secret = resolve_key(read_reference(key, "--key"), name="--key")
+    if new:
+        new_ledger(path, secret)
+    elif void is not None:
+        void_release(open_ledger(path, secret, settle=False), void)
+    report = looked_at(open_ledger(path, secret))
+    if as_json:
+        _print_json({"ledger": path, **report.to_dict()})
+    else:
+        _show_ledger(path, report)
+    if report.fault is not None:
+        raise AuditRefused(report.fault)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
@@ -252,6 +292,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if code == INTERRUPTED:
             raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
+    except Postponed as postponed:
+        err.print(f"anonlib: {_escape(str(postponed))}", soft_wrap=True)
+        return postponed.exit_code
     except AnonlibError as error:
         err.print(f"[bold red]anonlib:[/] {_escape(str(error))}", soft_wrap=True)
         return error.exit_code
@@ -316,9 +359,8 @@ def _original(spark: SparkSession, name: str | None, format: str, conf: Path | N
     if spec.input is None:
         raise SpecError(f"--spec {conf}: it has no input; name the table there, or with --original and --format")
     source = spec.input if name is None else spec.input.model_copy(update={"path": name, "table": None})
-    used = [name for role, name in spec.columns.roles() if role != "identifiers"]
-    with reading.misread_explained(spark, source, used):
-        yield reading.read(spark, source, used)
+    with reading.misread_explained(spark, source, spec.used_columns):
+        yield reading.read(spark, source, spec.used_columns)
 
 
 class _progress:  # noqa: N801  (reads as a verb)
@@ -357,6 +399,8 @@ def _show_release(release: Release) -> None:
     rows = manifest.rows
     parts = f"{rows.published:,} published + {rows.suppressed:,} suppressed + {rows.dropped:,} dropped"
     out.print(f"\n[bold]Rows[/]      {rows.input:,} read = {parts}")
+    if manifest.persons is not None:
+        out.print(f"[bold]Persons[/]   {increments.in_words(manifest.persons)}")
     for line in _solver_lines(manifest.solver):
         out.print(line)
     for name, asked in manifest.guarantee.asked.items():
@@ -453,6 +497,15 @@ def _show_checks(checks: list[dict[str, Any]]) -> None:
         mark = "[green]passed[/]" if check["passed"] else "[red]FAILED[/]"
         grid.add_row(mark, *[_escape(str(check[k] or "")) for k in ("name", "asked", "achieved", "evidence")])
     out.print(grid)
+
+
+def _show_ledger(path: str, report: LedgerReport) -> None:
+    grid = Table("release", "entered", "persons", "", "path", "its manifest", box=None, pad_edge=False)
+    for line in report.lines:
+        grid.add_row(str(line.number), line.time, f"{line.persons:,}", line.outcome, _escape(line.path), line.manifest)
+    out.print(f"\n[bold]Ledger[/] {_escape(path)} ({report.id})", soft_wrap=True)
+    out.print(grid)
+    out.print(f"{report.persons:,} persons in {report.releases:,} releases\n")
 
 
 def _save(path: Path, evaluation: Evaluation) -> None:

@@ -27,3 +27,9 @@ class AuditRefused(AnonlibError):
     """The audit found that what was about to be published does not keep its promise (exit code 4)."""
 
     exit_code = 4
+
+
+class Postponed(AnonlibError):
+    """Too few new persons to publish, and the spec says to wait for more: nothing was published, and nothing went wrong (exit code 0)."""
+
+    exit_code = 0

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, replace
 from typing import Any
 
 import anonlib
+from anonlib import increments
 from anonlib.audit import fields, folder, folder_judge
+from anonlib.audit import persons as persons_judge
 from anonlib.audit.registry import AUDITORS
 from anonlib.audit.verdict import Check, Verdict
 from anonlib.engine import reading, tables
@@ -20,19 +22,22 @@ from anonlib.engine.relational import DataFrame
 from anonlib.engine.repeatable import looks_small, repeats
 from anonlib.engine.session import SparkSession, few_settings, keys_on_disks, run_settings, split_settings
 from anonlib.engine.statistics import is_missing
-from anonlib.errors import AnonlibError, AuditRefused, SpecError
+from anonlib.errors import AnonlibError, AuditRefused, SpecError, Unsatisfiable
 from anonlib.evaluation.evaluation import Evaluation
 from anonlib.evaluation.registry import EVALUATORS
 from anonlib.methods.recipe import Draft, Explanation, Run, Say, Stage
 from anonlib.methods.registry import RECIPES
 from anonlib.release import generalized, reuse, storage
+from anonlib.release.ledger import Ledger
 from anonlib.release.manifest import (
     AuditPart,
     ColumnPart,
     FilePart,
     GuaranteePart,
+    LedgerPart,
     Manifest,
     MethodPart,
+    PersonsPart,
     SplitsPart,
     TablePart,
     UnreadablePart,
@@ -40,9 +45,7 @@ from anonlib.release.manifest import (
 from anonlib.release.opened import Release
 from anonlib.release.streamed import WINDOWS
 from anonlib.spec.keys import key_tag, resolve_key, run_key
-from anonlib.spec.release import ReleaseSpec
-
-STAGED_INPUT = "input"
+from anonlib.spec.release import WITHHELD, ReleaseSpec
 
 
 def _silent(_: str) -> None:
@@ -53,15 +56,19 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
     """Make, audit and publish the release that `spec` asks for, from `frame` or from the spec's input.
 
     Nothing is visible at the output path unless everything went well: tables are staged, audited, and shown in one step with the
-    manifest last. Raises SpecError (2), Unsatisfiable (3), AuditRefused (4); whatever is raised, the staging area is removed.
+    manifest last, and the persons entered in the spec's ledger. Raises SpecError (2), Unsatisfiable (3), AuditRefused (4), Postponed (0)
+    where the spec says to wait for more persons; whatever is raised, the staging area is removed.
     """
     _no_stream(spec, "run")
     if spec.output is None:
         raise SpecError("output: missing; say where the release goes, e.g. output: {path: releases/census}")
-    place = storage.place(spec.output.path)
-    key = _run_key(spec)
-    table = _table(spec, spark, frame)
-    kept = None if spec.output.evidence is None else storage.place(spec.output.evidence)
+    output = increments.dated(spec.output)
+    place = storage.place(output.path)
+    ledger = increments.opened(spec, place)
+    key = _run_key(spec, ledger)
+    source = _source(spec, spark, frame)
+    table = microdata(source, spec.columns, spec.missing)
+    kept = None if output.evidence is None else storage.place(output.evidence)
     for left in [left for where in (place, kept) if where is not None for left in storage.leftovers(where)]:
         say(f"note: an interrupted run left {left}; it holds unaudited tables, remove it")
     storage.begin(place)
@@ -70,24 +77,32 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
         with run_settings(spark), _misread_explained(spec, spark, frame):
             if warning := keys_on_disks(spark):
                 say(warning)
-            table = _repeatable(table, spark, place, say)
-            recipe = RECIPES[type(spec.method)]
-            with few_settings(spark, looks_small(table.frame)):
-                draft = recipe.publish(table, spec.method, Run(key, _stager(spark, place, spec.output.format), say))
+            increment = increments.chosen(spec, source, table, key, ledger, _writer_out(spark, place), say)
+            table = _repeatable(increment.table, spark, place, say)
+            draft = _draft(spec, spark, table, increment, ledger, Run(key, _stager(spark, place, output.format), say))
             tag = "" if spec.random.key is None else key_tag(key)
             unreadable = _unreadable(spec, spark, frame, say)
-            manifest = _audited(_manifest(spec, spark, draft, tag, unreadable), draft, table, place, say)
+            part = increments.ledger_part(ledger, draft.rows, draft.guarantee, table.before)
+            planned = _manifest(spec, spark, draft, tag, unreadable, increment.part, part)
+            manifest = _audited(planned, draft, table, place, say)
             reuse.refuse(manifest, storage.manifests_beside(place) if tag else {})
             if kept is not None:
                 say(f"keeping the evidence at {kept.path}; it is as sensitive as the original")
                 written.append(kept)
-                _keep_evidence(kept, draft, spec.output.format)
+                _keep_evidence(kept, draft, output.format)
                 written.append(
                     storage.Place(kept.path, kept.path)
                 )  # to be removed from there, if the release fails after all
+            folder = "" if ledger is None or part is None else increments.entered_persons(increment, ledger, part)
         storage.clear(place, manifest.tables)
-        storage.publish(place, manifest.to_json(), manifest.tables)
+        if ledger is None:
+            storage.publish(place, manifest.to_json(), manifest.tables)
+        else:
+            _publish_and_enter(place, manifest, increment, ledger, folder, written, say)
     except BaseException:
+        if ledger is not None and written:
+            with suppress(Exception):  # another error is on its way to the user
+                ledger.abandon(place)
         for where in written:
             storage.discard(where)
         raise
@@ -95,11 +110,65 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
     return Release(spark, place.path, manifest)
 
 
+def _draft(
+    spec: ReleaseSpec,
+    spark: SparkSession,
+    table: Microdata,
+    increment: increments.Increment,
+    ledger: Ledger | None,
+    run: Run,
+) -> Draft:
+    """What the method publishes. Raises as the recipe does; with a ledger, whoever is too few is told how many more it takes."""
+    try:
+        with few_settings(spark, looks_small(table.frame)):
+            return RECIPES[type(spec.method)].publish(table, spec.method, run)
+    except Unsatisfiable as error:
+        if ledger is None or increment.part is None:
+            raise
+        new = increment.part.persons - increment.part.known
+        raise increments.too_small(spec, table, ledger, new, error) from None
+
+
+def _publish_and_enter(
+    place: storage.Place,
+    manifest: Manifest,
+    increment: increments.Increment,
+    ledger: Ledger,
+    folder: str,
+    written: list[storage.Place],
+    say: Say,
+) -> None:
+    """Show the release and enter its persons, in one step: see `anonlib.release.ledger`. Once it is shown, nothing `written` is removed
+    any more, and nothing raised."""
+    entry = increments.entered(increment, ledger, place, manifest, folder)
+    try:
+        storage.publish(place, manifest.to_json(), manifest.tables)
+    except BaseException:
+        if not ledger.withdraw(entry):
+            raise
+    written.clear()
+    try:
+        ledger.settle(entry, "published")
+    except (OSError, AnonlibError) as error:
+        say(
+            f"note: the ledger at {ledger.path} could not be told that release {entry.number} is out ({error}); its next opening does"
+        )
+    say(f"entered {entry.persons:,} persons in the ledger as release {entry.number}")
+
+
 def explain(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, say: Say = _silent) -> Explanation:
     """What `run` would choose, from statistics alone: no record moves, nothing is written."""
     _no_stream(spec, "explain")
     with run_settings(spark), _misread_explained(spec, spark, frame):
-        return RECIPES[type(spec.method)].explain(_table(spec, spark, frame), spec.method, say)
+        source = _source(spec, spark, frame)
+        table = microdata(source, spec.columns, spec.missing)
+        increment = increments.chosen(spec, source, table, None, increments.opened(spec, None), None, say)
+        explanation = RECIPES[type(spec.method)].explain(increment.table, spec.method, say)
+    if increment.part is None:
+        return explanation
+    words = increments.in_words(increment.part)
+    facts = {**explanation.facts, "persons": increment.part.model_dump()}
+    return replace(explanation, summary=f"{words}. {explanation.summary}", facts=facts)
 
 
 def _no_stream(spec: ReleaseSpec, command: str) -> None:
@@ -117,7 +186,10 @@ def audit(release: Release, original: DataFrame | None = None, evidence: DataFra
     """
     rows = None if original is None else _after_policy(original, release.manifest)
     manifest = release.manifest
-    lies_there = folder_judge.judge(folder.look(release.path, manifest), manifest)
+    lies_there = [
+        *persons_judge.judge(manifest),
+        *folder_judge.judge(folder.look(release.path, manifest), manifest),
+    ]
     try:
         n = manifest.rows.published + manifest.rows.dummy
         few = few_settings(release.spark, n <= tables.FEW_RECORDS)
@@ -157,21 +229,17 @@ def evaluate(
         )
 
 
-def _table(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None) -> Microdata:
-    if frame is None:
-        source = spec.input
-        if source is None:
-            raise SpecError("input: missing; name the table, e.g. input: {path: data/census.parquet, format: parquet}")
-        frame = reading.read(spark, source, _may_be_published(spec))
-    return microdata(frame, spec.columns, spec.missing)
-
-
-def _may_be_published(spec: ReleaseSpec) -> list[str]:
-    return [name for role, name in spec.columns.roles() if role != "identifiers"]
+def _source(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None) -> DataFrame:
+    """The input as it is read, with all of its columns."""
+    if frame is not None:
+        return frame
+    if spec.input is None:
+        raise SpecError("input: missing; name the table, e.g. input: {path: data/census.parquet, format: parquet}")
+    return reading.read(spark, spec.input, spec.used_columns)
 
 
 def _misread_explained(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None) -> AbstractContextManager[None]:
-    return reading.misread_explained(spark, spec.input if frame is None else None, _may_be_published(spec))
+    return reading.misread_explained(spark, spec.input if frame is None else None, spec.used_columns)
 
 
 def _unreadable(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None, say: Say) -> UnreadablePart | None:
@@ -179,7 +247,7 @@ def _unreadable(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None,
     if frame is not None or spec.input is None or spec.input.unreadable == "error":
         return None
     say("counting what cannot be read")
-    counted = reading.count_unreadable(spark, spec.input, _may_be_published(spec))
+    counted = reading.count_unreadable(spark, spec.input, spec.used_columns)
     if counted.records:
         become = {"missing": "has cells that are read as missing", "drop": "is left out"}[spec.input.unreadable]
         say(f"note: what cannot be read of {counted.records:,} record(s) {become}")
@@ -197,9 +265,16 @@ def _repeatable(table: Microdata, spark: SparkSession, place: storage.Place, say
     if repeats(table.frame):
         return table
     say("writing the input out once, since its plan may not repeat itself (it shuffles, caches or runs Python)")
-    path = storage.spark_path(place.table(STAGED_INPUT))
-    tables.write(table.frame, path, "parquet", "staging the input")
-    return replace(table, frame=tables.read_back(spark, path, "parquet", table.frame))
+    return replace(table, frame=_writer_out(spark, place)(increments.INPUT, table.frame))
+
+
+def _writer_out(spark: SparkSession, place: storage.Place) -> increments.WrittenOut:
+    def written_out(name: str, frame: DataFrame) -> DataFrame:
+        path = storage.spark_path(place.table(name))
+        tables.write(frame, path, "parquet", "staging the input")
+        return tables.read_back(spark, path, "parquet", frame)
+
+    return written_out
 
 
 def _stager(spark: SparkSession, place: storage.Place, format: str) -> Stage:
@@ -219,16 +294,25 @@ def _keep_evidence(kept: storage.Place, draft: Draft, format: str) -> None:
     storage.publish(kept, None, draft.evidence)
 
 
-def _run_key(spec: ReleaseSpec) -> bytes:
-    """What the recipes draw from: never the release key itself, see `anonlib.spec.keys`."""
+def _run_key(spec: ReleaseSpec, ledger: Ledger | None) -> bytes:
+    """What the recipes draw from: never the release key itself, see `anonlib.spec.keys`. Each release of a ledger has its own."""
     key = resolve_key(spec.random.key, allow_open_key_file=spec.random.allow_open_key_file)
     published = {role: [n for r, n in spec.columns.roles() if r == role] for role, _ in spec.columns.roles()}
-    published.pop("identifiers", None)
+    for role in WITHHELD:
+        published.pop(role, None)
+    if ledger is not None:
+        published["release of a ledger"] = [ledger.id, str(ledger.next_number)]
     return run_key(key, spec.method.name, spec.method.to_public_dict(), published)
 
 
 def _manifest(
-    spec: ReleaseSpec, spark: SparkSession, draft: Draft, key_tag: str, unreadable: UnreadablePart | None
+    spec: ReleaseSpec,
+    spark: SparkSession,
+    draft: Draft,
+    key_tag: str,
+    unreadable: UnreadablePart | None,
+    persons: PersonsPart | None,
+    ledger: LedgerPart | None,
 ) -> Manifest:
     assert spec.output is not None
     format = spec.output.format
@@ -238,9 +322,11 @@ def _manifest(
         layout=draft.layout,
         method=MethodPart(name=spec.method.name, parameters=spec.method.to_public_dict()),
         guarantee=draft.guarantee,
-        missing=spec.missing.to_public_dict(),
+        missing=spec.public_missing(),
         rows=draft.rows,
         unreadable=unreadable,
+        persons=persons,
+        ledger=ledger,
         solver=draft.solver,
         utility=draft.utility,
         audit=AuditPart(mode=spec.audit, passed=None, checks=[]),
@@ -278,7 +364,8 @@ def _audited(manifest: Manifest, draft: Draft, table: Microdata, place: storage.
     _all_there(draft, verdict)
     storage.drop_committers_notes(place, manifest.tables)
     lies_there = folder.look(place.staging, manifest, staged=True)
-    verdict = replace(verdict, checks=(*verdict.checks, *folder_judge.judge(lies_there, manifest, staged=True)))
+    besides = (*persons_judge.judge(manifest), *folder_judge.judge(lies_there, manifest, staged=True))
+    verdict = replace(verdict, checks=(*verdict.checks, *besides))
     if mode == "gate" and not verdict.passed:
         raise AuditRefused(refusal(verdict))
     return completed(manifest, verdict, folder_judge.named(lies_there, manifest))
@@ -330,7 +417,15 @@ def refusal(verdict: Verdict) -> str:
 
 
 def _after_policy(original: DataFrame, manifest: Manifest) -> DataFrame:
-    """The rows of the original that the release's missing-value policy published; of a stream's, those it may have shown by now."""
+    """The rows of the original that the release's missing-value policy published; of a stream's, those it may have shown by now.
+
+    Raises SpecError where others were left out too, since nothing published says which."""
+    persons = manifest.persons
+    if persons is not None and persons.rows > manifest.rows.input and tables.number(original) != manifest.rows.input:
+        raise SpecError(
+            f"original: the release was made of {manifest.rows.input:,} of {persons.rows:,} rows, one a person, and nothing published says "
+            "which; give a table that has one row for each person of the release"
+        )
     policy, types = manifest.missing, tables.types(original)
     roles = {column.name: column.role for part in manifest.tables.values() for column in part.columns}
     roles |= {part.name: "quasi_identifier" for part in manifest.quasi_identifiers}

@@ -6,7 +6,11 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
+
 THOROUGH = bool(os.environ.get("ANONLIB_THOROUGH"))
+nightly = pytest.mark.skipif(not THOROUGH, reason="nightly: set ANONLIB_THOROUGH")
+"""Marks a test that runs where ANONLIB_THOROUGH is set alone: others at every change try the same code in fewer ways."""
 
 
 def trials(full: int, usual: int = 150) -> int:

@@ -20,6 +20,9 @@ def bucketize(
     privacy: FPrivacy | Mapping[str, Any],
     identifiers: Sequence[str] = (),
     other: Sequence[str] = (),
+    person: str | Sequence[str] = (),
+    persons: Mapping[str, str] | None = None,
+    ledger: Mapping[str, Any] | None = None,
     missing: Mapping[str, str] | None = None,
     solver: str = "optimal",
     max_bucket_size: int = 50,
@@ -34,6 +37,9 @@ def bucketize(
     """Publish `df` by generalized bucketization under F'-privacy and return the opened release.
 
     privacy : FPrivacy.linear(theta=8, offset="0.02"), FPrivacy.l_diversity(10), ..., or the mapping that YAML would have
+    person  : the column, or columns, that say whose record a row is; persons : {"repeated": "latest", "order": "admitted"} or the like,
+              what happens to a person with several (refused when None)
+    ledger  : {"path": "private/ledger", "key": "env:LEDGER_KEY"} or the like, where it is kept who has been published: they are left out
     output  : where the release goes; a new temporary folder of the driver when None (give a shared path on a cluster)
     key     : "env:NAME" or "file:PATH" of the release key; a fresh one, never stored, when None
 
@@ -51,7 +57,7 @@ def bucketize(
     if time_limit is not None:
         method["time_limit"] = time_limit
     columns = column_roles(quasi_identifiers, sensitive, identifiers, other)
-    return publish(df, {"bucketize": method}, columns, missing, output, key, audit)
+    return publish(df, {"bucketize": method}, columns, missing, output, key, audit, person, persons, ledger)
 
 
 def _privacy(privacy: FPrivacy | Mapping[str, Any]) -> Mapping[str, Any]:

@@ -20,6 +20,9 @@ def burel(
     refine: bool = True,
     partition_size: int | str = 100_000,
     identifiers: Sequence[str] = (),
+    person: str | Sequence[str] = (),
+    persons: Mapping[str, str] | None = None,
+    ledger: Mapping[str, Any] | None = None,
     missing: Mapping[str, str] | None = None,
     output: str | None = None,
     key: str | None = None,
@@ -28,4 +31,4 @@ def burel(
     """Publish `df` under enhanced beta-likeness, as BuReL does. Cost as `mondrian`."""
     method: dict[str, Any] = {"beta": beta, "refine": refine, "partition_size": partition_size}
     columns = column_roles(quasi_identifiers, sensitive, identifiers, ())
-    return publish(df, {"burel": method}, columns, missing, output, key, audit)
+    return publish(df, {"burel": method}, columns, missing, output, key, audit, person, persons, ledger)

@@ -25,6 +25,9 @@ def heterogeneous(
     refine: bool = False,
     allow_minimality_leak: bool = False,
     identifiers: Sequence[str] = (),
+    person: str | Sequence[str] = (),
+    persons: Mapping[str, str] | None = None,
+    ledger: Mapping[str, Any] | None = None,
     missing: Mapping[str, str] | None = None,
     output: str | None = None,
     key: str | None = None,
@@ -52,4 +55,4 @@ def heterogeneous(
     }
     method |= {name: value for name, value in (("l", l), ("beta", beta), ("remainder", remainder)) if value is not None}
     columns = column_roles(quasi_identifiers, sensitive, identifiers, ())
-    return publish(df, {"heterogeneous": method}, columns, missing, output, key, audit)
+    return publish(df, {"heterogeneous": method}, columns, missing, output, key, audit, person, persons, ledger)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from anonlib.api.publish import Column, column_roles, publish
 from anonlib.engine.relational import DataFrame
@@ -24,6 +25,9 @@ def mondrian(
     cuts: str = "strict",
     partition_size: int | str = 100_000,
     identifiers: Sequence[str] = (),
+    person: str | Sequence[str] = (),
+    persons: Mapping[str, str] | None = None,
+    ledger: Mapping[str, Any] | None = None,
     missing: Mapping[str, str] | None = None,
     output: str | None = None,
     key: str | None = None,
@@ -45,4 +49,4 @@ def mondrian(
     method = {name: number for name, number in asked.items() if number is not None}
     method |= {"cuts": cuts, "partition_size": partition_size}
     columns = column_roles(quasi_identifiers, sensitive, identifiers, ())
-    return publish(df, {"mondrian": method}, columns, missing, output, key, audit)
+    return publish(df, {"mondrian": method}, columns, missing, output, key, audit, person, persons, ledger)

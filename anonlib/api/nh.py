@@ -19,6 +19,9 @@ def nh(
     partitions: str = "mondrian",
     partition_size: int | str = 100_000,
     identifiers: Sequence[str] = (),
+    person: str | Sequence[str] = (),
+    persons: Mapping[str, str] | None = None,
+    ledger: Mapping[str, Any] | None = None,
     missing: Mapping[str, str] | None = None,
     output: str | None = None,
     key: str | None = None,
@@ -27,4 +30,4 @@ def nh(
     """Publish `df` by ring generalization: every record matches l records with l different sensitive values. Cost as `mondrian`."""
     method: dict[str, Any] = {"l": l, "partitions": partitions, "partition_size": partition_size}
     columns = column_roles(quasi_identifiers, sensitive, identifiers, ())
-    return publish(df, {"nh": method}, columns, missing, output, key, audit)
+    return publish(df, {"nh": method}, columns, missing, output, key, audit, person, persons, ledger)

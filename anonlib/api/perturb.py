@@ -23,6 +23,9 @@ def perturb(
     merging: str | None = None,
     identifiers: Sequence[str] = (),
     other: Sequence[str] = (),
+    person: str | Sequence[str] = (),
+    persons: Mapping[str, str] | None = None,
+    ledger: Mapping[str, Any] | None = None,
     missing: Mapping[str, str] | None = None,
     output: str | None = None,
     key: str | None = None,
@@ -42,4 +45,4 @@ def perturb(
     method: dict[str, Any] = {"rho2": rho2, "delta": delta, "partitioning": partitioning}
     method |= {name: value for name, value in (("rho1", rho1), ("merging", merging)) if value is not None}
     columns = column_roles(quasi_identifiers, sensitive, identifiers, other)
-    return publish(df, {"perturb": method}, columns, missing, output, key, audit)
+    return publish(df, {"perturb": method}, columns, missing, output, key, audit, person, persons, ledger)

@@ -38,15 +38,29 @@ def publish(
     output: str | None,
     key: str | None,
     audit: str,
+    person: str | Sequence[str] = (),
+    persons: Mapping[str, str] | None = None,
+    ledger: Mapping[str, Any] | None = None,
 ) -> Release:
+    """Publish `df` by the spec that these arguments spell.
+
+    person, persons : `columns.person`, whose record a row is, and what happens to a person with several (`anonlib.spec.persons`)
+    ledger          : who has been published (`anonlib.spec.ledger`), e.g. {"path": "private/ledger", "key": "env:LEDGER_KEY"}
+
+    Raises SpecError, Unsatisfiable, AuditRefused or Postponed.
+    """
     raw_spec: dict[str, Any] = {
-        "columns": columns,
+        "columns": {**columns, "person": person} if person else columns,
         "method": method,
         "output": {"path": output or os.path.join(tempfile.mkdtemp(prefix="anonlib-"), "release")},
         "audit": audit,
     }
     if missing is not None:
         raw_spec["missing"] = dict(missing)
+    if persons is not None:
+        raw_spec["persons"] = dict(persons)
+    if ledger is not None:
+        raw_spec["ledger"] = dict(ledger)
     if key is not None:
         raw_spec["random"] = {"key": key}
     spec = parse_spec(raw_spec, given_frame=True)

@@ -23,6 +23,9 @@ def sabre(
     partition_size: int | str | None = None,
     allow_minimality_leak: bool = False,
     identifiers: Sequence[str] = (),
+    person: str | Sequence[str] = (),
+    persons: Mapping[str, str] | None = None,
+    ledger: Mapping[str, Any] | None = None,
     missing: Mapping[str, str] | None = None,
     output: str | None = None,
     key: str | None = None,
@@ -47,4 +50,4 @@ def sabre(
     if allow_minimality_leak:
         method["allow_minimality_leak"] = True
     columns = column_roles(quasi_identifiers, sensitive, identifiers, ())
-    return publish(df, {"sabre": method}, columns, missing, output, key, audit)
+    return publish(df, {"sabre": method}, columns, missing, output, key, audit, person, persons, ledger)

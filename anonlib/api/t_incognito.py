@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from anonlib.api.publish import Column, column_roles, publish
 from anonlib.engine.relational import DataFrame
@@ -18,6 +19,9 @@ def t_incognito(
     t: Exactish,
     k: int = 1,
     identifiers: Sequence[str] = (),
+    person: str | Sequence[str] = (),
+    persons: Mapping[str, str] | None = None,
+    ledger: Mapping[str, Any] | None = None,
     missing: Mapping[str, str] | None = None,
     output: str | None = None,
     key: str | None = None,
@@ -28,4 +32,4 @@ def t_incognito(
     Four scans of `df`; its distinct combinations of quasi-identifiers and sensitive value (at most two million) reach the driver.
     """
     columns = column_roles(quasi_identifiers, sensitive, identifiers, ())
-    return publish(df, {"t_incognito": {"t": t, "k": k}}, columns, missing, output, key, audit)
+    return publish(df, {"t_incognito": {"t": t, "k": k}}, columns, missing, output, key, audit, person, persons, ledger)

@@ -10,8 +10,12 @@ from anonlib.engine.relational import DataFrame
 from anonlib.engine.session import SparkSession, session
 from anonlib.evaluation.evaluation import Evaluation
 from anonlib.methods.recipe import Explanation
+from anonlib.release import ledger as ledgers
 from anonlib.release import opened
+from anonlib.release.ledger_report import LedgerReport, looked_at
 from anonlib.release.opened import Release
+from anonlib.spec.keys import resolve_key
+from anonlib.spec.ledger import read_reference
 from anonlib.spec.load import load_spec
 from anonlib.spec.release import ReleaseSpec
 
@@ -55,6 +59,20 @@ def evaluate(
 def audit_release(release: Release, original: DataFrame | None = None) -> Verdict:
     """Check `release` from its published tables alone or, with `original`, against the table it was made from."""
     return workflow.audit(release, original)
+
+
+def new_ledger(path: str, key: str) -> None:
+    """Start a ledger at `path`, once. key : "env:NAME" or "file:PATH" of a key of its own. Raises SpecError when something lies there."""
+    ledgers.new_ledger(path, _ledger_key(key))
+
+
+def ledger(path: str, key: str) -> LedgerReport:
+    """What the ledger at `path` holds, and whether it agrees with its files and with the manifests of its releases. No Spark."""
+    return looked_at(ledgers.open_ledger(path, _ledger_key(key)))
+
+
+def _ledger_key(key: str) -> bytes:
+    return resolve_key(read_reference(key, "key"), name="key")
 
 
 def _spec(spec: ReleaseSpec | str | Path) -> ReleaseSpec:

@@ -100,7 +100,11 @@ UTILITY = {
         "mean_retention", "uniform_retention", "error_bound", "uniform_error_bound", "count_error", "uniform_count_error"
     },
 }  # fmt: skip
-MISSING = {"quasi_identifiers": ("error", "drop", "keep"), "sensitive": ("error", "drop", "keep")}
+MISSING = {
+    "quasi_identifiers": ("error", "drop", "keep"),
+    "sensitive": ("error", "drop", "keep"),
+    "person": ("error", "drop"),
+}
 SPLITS = {
     "spark.sql.files.maxPartitionBytes",
     "spark.sql.files.openCostInBytes",

@@ -149,7 +149,7 @@ def thresholds_of(manifest: Manifest) -> list[Fraction]:
     asked: Mapping[str, Any] = parameters.get("privacy") or {k: parameters[k] for k in ("l",) if k in parameters}
     if not asked:
         raise AnonlibError("the method's parameters state no privacy requirement")
-    known = {"theta", "offset", "default", "thresholds", "l"}
+    known = {"theta", "offset", "default", "thresholds", "l", "shares"}
     if set(asked) - known:
         raise AnonlibError(f"unknown requirement {sorted(set(asked) - known)[0]!r}")
     own = {str(v): exact(t) for v, t in (asked.get("thresholds") or {}).items()}
@@ -159,15 +159,29 @@ def thresholds_of(manifest: Manifest) -> list[Fraction]:
         theta, default = None, _optional(f"1/{int(asked['l'])}")
     else:
         theta, default = _optional(asked.get("theta")), _optional(asked.get("default"))
-    offset, n = _optional(asked.get("offset")) or Fraction(0), sum(v.count for v in values)
+    offset, (counts, n) = _optional(asked.get("offset")) or Fraction(0), _shares_of(manifest, asked.get("shares"))
     thresholds = []
-    for v in values:
+    for v, count in zip(values, counts, strict=True):
         mine = own.get(v.value) if v.value is not None else None
-        threshold = arithmetic.threshold(v.count, n, theta, offset, default, mine)
+        threshold = arithmetic.threshold(count, n, theta, offset, default, mine)
         if threshold is None:
             raise AnonlibError(f"no threshold covers {v.value!r}")
         thresholds.append(threshold)
     return thresholds
+
+
+def _shares_of(manifest: Manifest, shares: Any) -> tuple[list[int], int]:
+    """(records of each value, of all) that the shares are taken of: the release's, with `ledger` those of all before it too."""
+    counts = [v.count for v in manifest.guarantee.values]
+    if shares is None:
+        return counts, sum(counts)
+    ledger = manifest.ledger
+    if shares != "ledger" or ledger is None:
+        raise AnonlibError(f"shares of {shares!r}, and no ledger")
+    before = ledger.before or [0] * len(counts)
+    if len(before) != len(counts) or min(before) < 0 or sum(before) > ledger.records_before:
+        raise AnonlibError("the ledger's counts of earlier records are none of these values")
+    return [count + earlier for count, earlier in zip(counts, before, strict=True)], sum(counts) + ledger.records_before
 
 
 def _optional(number: Any) -> Fraction | None:

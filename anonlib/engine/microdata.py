@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from pyspark.sql import DataFrame
@@ -28,6 +28,7 @@ class Microdata:
     columns   : the roles as the spec states them: types and hierarchies, in the same order (names spelled as in the spec)
     keep   : SQL condition of the rows to publish (policy `drop`), or None for all
     refuse : {column: SQL condition that no row may meet} (policy `error`)
+    before : {sensitive value's text: records} that earlier releases published, where what is promised follows from them too
     """
 
     frame: DataFrame
@@ -37,6 +38,7 @@ class Microdata:
     columns: Columns
     keep: str | None
     refuse: Mapping[str, str]
+    before: Mapping[str | None, int] = field(default_factory=dict)
 
     @property
     def sensitive(self) -> str:

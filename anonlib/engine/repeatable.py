@@ -1,7 +1,8 @@
 """Does a second pass over this DataFrame see the same rows in the same partitions and order as the first?
 
 The two-pass rank needs it. File scans with narrow steps on top repeat; a plan with an exchange, a cache or a Python step may not
-(column pruning changes what adaptive execution and round robin do), so such an input is written out once and read back.
+(column pruning changes what adaptive execution and round robin do), so such an input is written out once and read back. So is a table of
+the driver's, such as `spark.createDataFrame(pandas_frame)`: Spark counts it in one partition and gives Python functions several.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 from pyspark.sql import DataFrame
 
 NARROW = {
-    "Project", "Filter", "ColumnarToRow", "FileScan", "Scan", "BatchScan", "LocalTableScan", "Range", "Union", "InputAdapter",
+    "Project", "Filter", "ColumnarToRow", "FileScan", "Scan", "BatchScan", "Range", "Union", "InputAdapter",
     "WholeStageCodegen", "Generate",
 }  # fmt: skip
 HIDDEN = re.compile(
@@ -25,7 +26,7 @@ HIDDEN = re.compile(
 
 
 def repeats(frame: DataFrame) -> bool:
-    """True when the physical plan consists of file or local scans and narrow steps only. Reads no data."""
+    """True when the physical plan consists of scans and narrow steps only. Reads no data."""
     text = plan_text(frame)
     nodes = plan_nodes(text)
     return bool(nodes) and all(node in NARROW for node in nodes) and not HIDDEN.search(text)

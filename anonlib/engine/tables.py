@@ -64,7 +64,12 @@ def read_back(spark: SparkSession, path: str, format: str, written: DataFrame | 
         reader = spark.read.format(format)
         if written is not None and format in SCHEMA_OF_READER:
             reader = reader.schema(bare_type(written.schema))  # type: ignore[arg-type]
-        return reader.load(re.sub(r"([\[\]{}*?\\])", r"\\\1", path))
+        return reader.load(literal_path(path))
+
+
+def literal_path(path: str) -> str:
+    """The path as Spark takes it for exactly this one."""
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
 
 
 def read_files(spark: SparkSession, paths: list[str], format: str, schema: str) -> DataFrame:
@@ -89,6 +94,12 @@ def together(frame: DataFrame, records: int) -> DataFrame:
     """The table, in one partition where the release has few records: groups and joins of it then need no shuffle, each of which is a job of
     its own and takes longer than all the rest of such a table."""
     return frame.coalesce(1) if records <= FEW_RECORDS else frame
+
+
+def number(frame: DataFrame) -> int:
+    """How many rows a table has. One job; of Parquet files it reads the footers alone."""
+    with explained("counting rows"):
+        return frame.count()
 
 
 def project(frame: DataFrame, names: list[str]) -> DataFrame:

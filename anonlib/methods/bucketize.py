@@ -21,6 +21,7 @@ bucket sizes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -58,9 +59,11 @@ def f_privacy(wanted: PrivacyWanted) -> FPrivacy:
     )
 
 
-def choose_buckets(counts: SensitiveCounts, wanted: Bucketize) -> tuple[Thresholds, BucketSolution]:
-    """Thresholds and the solver's answer, from counts alone. Raises Unsatisfiable."""
-    thresholds = f_privacy(wanted.privacy).thresholds(counts)
+def choose_buckets(
+    counts: SensitiveCounts, wanted: Bucketize, before: Mapping[str | None, int] | None = None
+) -> tuple[Thresholds, BucketSolution]:
+    """Thresholds and the solver's answer, from counts alone; `before` are those of earlier releases. Raises Unsatisfiable."""
+    thresholds = f_privacy(wanted.privacy).thresholds(counts, before)
     solution = choose.solve(counts, thresholds, wanted.solver, wanted.max_bucket_size, wanted.time_limit)
     if wanted.fake_values:
         _check_fakes(counts, thresholds, solution, wanted.fake_values)
@@ -72,7 +75,7 @@ def bucketize(table: Microdata, wanted: Bucketize, run: Run) -> Draft:
     run.say("counting the sensitive values (first pass)")
     statistics = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse)
     run.say(f"choosing buckets for {statistics.counts.n:,} records and {statistics.counts.m:,} sensitive values")
-    thresholds, solution = choose_buckets(statistics.counts, wanted)
+    thresholds, solution = choose_buckets(statistics.counts, wanted, table.before)
     run.say(f"solver {solution.solver}: {solution.setting}; loss {solution.loss:,}, gap {solution.gap:.2%}")
     return publish_buckets(
         table,
@@ -144,7 +147,7 @@ def explain(table: Microdata, wanted: Bucketize, say: Say) -> Explanation:
     say("counting the sensitive values")
     counts = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse).counts
     say(f"choosing buckets for {counts.n:,} records and {counts.m:,} sensitive values")
-    thresholds, solution = choose_buckets(counts, wanted)
+    thresholds, solution = choose_buckets(counts, wanted, table.before)
     fakes = None
     if wanted.fake_values and not wanted.avoid_negative_associations:
         buckets = solution.setting.buckets

@@ -65,7 +65,7 @@ def class_promise(table: Microdata, counts: SensitiveCounts, asked: Asked) -> Pr
         raise SpecError(
             f"columns.sensitive: only t makes use of the hierarchy of {table.sensitive!r}; ask for t, or leave the hierarchy out"
         )
-    _check_possible(table.sensitive, counts, asked)
+    check_possible(table.sensitive, counts, asked)
     caps: list[ShareCaps] = []
     if asked.frequency_l is not None:
         caps.append(frequency_diversity(asked.frequency_l, counts.m))
@@ -97,7 +97,8 @@ def ground_distance(column: Sensitive, counts: SensitiveCounts) -> GroundDistanc
     return GroundDistance.flat(counts.m)
 
 
-def _check_possible(column: str, counts: SensitiveCounts, asked: Asked) -> None:
+def check_possible(column: str, counts: SensitiveCounts, asked: Asked) -> None:
+    """Raises Unsatisfiable, with the most that can be asked, unless the whole table keeps k, distinct_l and frequency_l."""
     if asked.k is not None and asked.k > counts.n:
         raise Unsatisfiable(
             f"k: {asked.k:,} records cannot share anything in a table of {counts.n:,}; k: {counts.n} can be kept"

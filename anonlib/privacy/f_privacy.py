@@ -93,8 +93,10 @@ class FPrivacy:
             f"privacy: no threshold covers the sensitive value {value!r}; add it under thresholds, or give theta (with offset) or default"
         )
 
-    def thresholds(self, counts: SensitiveCounts) -> Thresholds:
+    def thresholds(self, counts: SensitiveCounts, before: Mapping[str | None, int] | None = None) -> Thresholds:
         """Exact thresholds for a table with these counts. Raises Unsatisfiable unless f'_i >= f_i for all i (Lemma 1).
+
+        before : {value: records} of earlier releases, which the shares that thresholds follow from are taken of too
 
         Raises SpecError when a value named under `own` does not occur (a misspelt name would protect nothing).
         """
@@ -105,7 +107,11 @@ class FPrivacy:
                 f"privacy.thresholds: {missing[0]!r} does not occur in the sensitive column; "
                 f"values that do: {', '.join(repr(v) for v in counts.values[:10])}{', ...' if counts.m > 10 else ''}"
             )
-        fractions = tuple(self.threshold(v, counts.frequency(i)) for i, v in enumerate(counts.values))
+        shares = [counts.frequency(i) for i in range(counts.m)]
+        if before:
+            n = counts.n + sum(before.values())
+            shares = [Fraction(int(counts.counts[i]) + before.get(v, 0), n) for i, v in enumerate(counts.values)]
+        fractions = tuple(self.threshold(v, share) for v, share in zip(counts.values, shares, strict=True))
         offending = [i for i in range(counts.m) if fractions[i] < counts.frequency(i)]
         if offending:
             raise Unsatisfiable(self._refusal(counts, fractions, offending))

@@ -71,6 +71,37 @@ class RowsPart(_Part):
     fake: int = 0
 
 
+class PersonsPart(_Part):
+    """Whose rows were read, where the spec names persons: rows = nameless + persons + left_out, and each person has one row at most in the
+    release.
+
+    repeated : which of a person's rows was taken
+    rows     : of the input; nameless : without a person, dropped by the missing-value policy; left_out : of persons with another row
+    persons  : whom the input has rows of; known : of these, left out because a ledger has them as published
+    """
+
+    repeated: Literal["error", "first", "latest", "random"]
+    rows: int
+    persons: int
+    nameless: int = 0
+    left_out: int = 0
+    known: int = 0
+
+
+class LedgerPart(_Part):
+    """The release in its ledger: id, by which a ledger is known; number, from 1; persons, who are entered with it.
+
+    before, records_before : where thresholds follow from the shares of all releases of the ledger, how many records of each value of
+                             `guarantee.values`, in this order, and of any value, earlier ones published
+    """
+
+    id: str
+    number: int
+    persons: int
+    before: list[int] = []
+    records_before: int = 0
+
+
 class UnreadablePart(_Part):
     """What of a text input could not be read, in columns that may be published. Left out where such a table is refused (the default).
 
@@ -222,6 +253,8 @@ class Manifest(_Part):
     files: dict[str, list[FilePart]] = {}
     unreadable: UnreadablePart | None = None
     stream: StreamPart | None = None
+    persons: PersonsPart | None = None
+    ledger: LedgerPart | None = None
 
     def to_json(self) -> str:
         """Readable JSON text; a table's release has nothing to say of a stream."""

@@ -216,12 +216,6 @@ def _below(folder: Path, inside: str = "") -> Iterator[Entry]:
             yield Entry(path, entry.stat().st_size, "file")
 
 
-def file_system(path: str) -> tuple[Any, str]:
-    """(PyArrow's file system of a place, the path inside it). Raises SpecError for one that cannot be reached."""
-    path = _normal(path)
-    return (fs.LocalFileSystem(), str(_local(path))) if _is_local(path) else _remote(path)
-
-
 def private_folder(path: str) -> None:
     """Make a folder, and those above it; on local disks a new one is its owner's alone. Raises SpecError where it cannot be made."""
     path = _normal(path)
@@ -240,6 +234,49 @@ def opened(path: str, entry: str) -> Any:
     """The file `entry` of the folder `path`, for reading at any place, as PyArrow opens it."""
     system, inside = file_system(path)
     return system.open_input_file(f"{inside}/{entry}")
+
+
+def file_system(path: str) -> tuple[Any, str]:
+    """PyArrow's file system that `path` lies on, and the path there. Raises SpecError when the driver cannot reach it."""
+    path = _normal(path)
+    return (fs.LocalFileSystem(), str(_local(path))) if _is_local(path) else _remote(path)
+
+
+def absolute(path: str) -> str:
+    """The path wherever one stands: a local one from the root, any other as it is."""
+    path = _normal(path)
+    return str(_local(path)) if _is_local(path) else path
+
+
+def seize(where: Place) -> bool:
+    """Take a staging folder away from the run that made it, so that it can never be shown: True when there was one, and it is gone.
+
+    One rename, then removal. False on object stores too, where nothing is staged apart.
+    """
+    if where.staging == where.path:
+        return False
+    system, inside = file_system(where.staging)
+    if system.get_file_info(inside).type != fs.FileType.Directory:
+        return False
+    parent, _, name = inside.rpartition("/")
+    seized = f"{parent}/.{name.strip('.')}.seized"
+    try:
+        system.move(inside, seized)
+    except OSError:
+        return False
+    with suppress(Exception):
+        system.delete_dir(seized)
+    return True
+
+
+def manifest_at(path: str) -> str | None:
+    """The text of the manifest at `path`; None where there is none. Raises OSError when that cannot be told."""
+    system, inside = file_system(path)
+    try:
+        with system.open_input_stream(f"{inside}/{FILE_NAME}") as stream:
+            return bytes(stream.read()).decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return None
 
 
 def drop_committers_notes(where: Place, tables: Iterable[str]) -> None:
@@ -264,13 +301,8 @@ def manifests_beside(where: Place) -> dict[str, str]:
 
     Cost: one listing, and a small read per folder there, 16 at a time.
     """
-    path = _normal(where.path)
     with suppress(OSError):
-        if _is_local(path):
-            system: Any = fs.LocalFileSystem()
-            inside = str(_local(path))
-        else:
-            system, inside = _remote(path)
+        system, inside = file_system(where.path)
         parent = inside.rpartition("/")[0] or "/"
         infos = system.get_file_info(fs.FileSelector(parent, allow_not_found=True))
         folders = [i.path for i in infos if i.type == fs.FileType.Directory and not i.base_name.startswith(".")]

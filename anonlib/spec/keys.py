@@ -39,59 +39,66 @@ def read_key_reference(reference: Any) -> str:
 
 
 def resolve_key(
-    reference: str | None, base_dir: str | Path | None = None, *, allow_open_key_file: bool = False
+    reference: str | None,
+    base_dir: str | Path | None = None,
+    *,
+    allow_open_key_file: bool = False,
+    name: str = "random.key",
 ) -> bytes:
-    """The 32 bytes of a release key.
+    """The 32 bytes of a release key, or of a ledger's.
 
     reference : "env:NAME" or "file:PATH", whose content is 64 hexadecimal digits; None for a fresh key from the operating system
     base_dir  : where a relative PATH starts, default the working directory
     allow_open_key_file : take a file that others than its owner may read
+    name      : of the key in the spec, for messages
 
     Raises SpecError, which says where it looked and how to make a key, and never shows what it found.
     """
     if reference is None:
         return os.urandom(KEY_BYTES)
-    kind, _, name = reference.partition(":")
+    kind, _, where = reference.partition(":")
     if kind == "env":
-        written = os.environ.get(name)
+        written = os.environ.get(where)
         if written is None:
-            shown = without_secrets(name)
-            raise SpecError(f"random.key: the environment variable {shown} is not set; {HOW}, and export it as {shown}")
+            shown = without_secrets(where)
+            raise SpecError(f"{name}: the environment variable {shown} is not set; {HOW}, and export it as {shown}")
     elif kind == "file":
-        path = Path(base_dir or ".") / name
+        path = Path(base_dir or ".") / where
         try:
             if not allow_open_key_file:
-                _refuse_open(path)
+                _refuse_open(path, name)
             written = path.read_text(encoding="ascii")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not text"
             raise SpecError(
-                f"random.key: the file {without_secrets(str(path))} cannot be read ({reason}); {HOW}, and save it there"
+                f"{name}: the file {without_secrets(str(path))} cannot be read ({reason}); {HOW}, and save it there"
             ) from None
     else:
-        raise SpecError("random.key: write where the key lies, env:NAME or file:PATH, and never the key itself")
+        raise SpecError(f"{name}: write where the key lies, env:NAME or file:PATH, and never the key itself")
     digits = written.strip()
     if not re.fullmatch(r"[0-9a-fA-F]{64}", digits):
         raise SpecError(
-            f"random.key: {without_secrets(reference)} holds {len(digits)} characters that are not 64 hexadecimal digits; {HOW}"
+            f"{name}: {without_secrets(reference)} holds {len(digits)} characters that are not 64 hexadecimal digits; {HOW}"
         )
     key = bytes.fromhex(digits)
     if reason := weakness(key, digits):
         place = without_secrets(reference)
         raise SpecError(
-            f"random.key: the key at {place} can be guessed ({reason}), and whoever guesses it undoes the release; {HOW}"
+            f"{name}: the key at {place} can be guessed ({reason}), and whoever guesses it undoes the release; {HOW}"
         )
     return key
 
 
-def _refuse_open(path: Path) -> None:
+def _refuse_open(path: Path, name: str) -> None:
     """Raises SpecError when others than the file's owner may read or write it; OSError when it is not there."""
     mode, shown = stat.S_IMODE(path.stat().st_mode), without_secrets(str(path))
     if os.name == "posix" and mode & 0o077:
+        part, _, key = name.partition(".")
+        allowed = f", or write {part}: {{key: ..., allow_open_key_file: true}}" if key else ""
         raise SpecError(
-            f"random.key: others than its owner may open the file {shown} (mode {mode:04o}), and whoever has read the key can undo the "
+            f"{name}: others than its owner may open the file {shown} (mode {mode:04o}), and whoever has read the key can undo the "
             f"release: chmod 600 {shown}, and make a new key if somebody may have. Where the file system keeps no permissions, or mounts "
-            "secrets with its own, use env:NAME, or write random: {key: ..., allow_open_key_file: true}"
+            f"secrets with its own, use env:NAME{allowed}"
         )
 
 

@@ -23,3 +23,8 @@ class Method(Part):
     sensitive_columns: ClassVar[int] = 1
     leaves_evidence: ClassVar[bool] = False
     reads_hierarchy: ClassVar[bool] = False
+
+    @property
+    def shares_of_ledger(self) -> bool:
+        """Whether what is promised follows from the sensitive values of all releases of the ledger."""
+        return False

@@ -15,9 +15,11 @@ from anonlib.errors import SpecError
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.spec.keys import read_key_reference
 from anonlib.spec.layouts import RULES, WORKING
+from anonlib.spec.ledger import Ledger, ledger_faults
 from anonlib.spec.method import Method
 from anonlib.spec.methods import read_method
 from anonlib.spec.part import Fault, Faults, Flag, Part, Text, did_you_mean, fault, listed, read_text, shown
+from anonlib.spec.persons import Persons, person_faults
 from anonlib.spec.places import nested, overlap
 from anonlib.spec.reader_options import is_on, option_faults
 from anonlib.spec.stream import Stream
@@ -97,7 +99,10 @@ _OF_A_PATH = {"format": "format", "schema_ddl": "schema", "options": "options", 
 
 
 class Output(Part):
-    """Where the release goes. `evidence`, outside the release, is for what an audit needs and nobody may publish."""
+    """Where the release goes. `evidence`, outside the release, is for what an audit needs and nobody may publish.
+
+    `{date}` in a path is the day of the run, in UTC.
+    """
 
     path: Text = Field(description="where the release goes, e.g. path: releases/census")
     format: Literal["parquet", "orc", "delta"] = "parquet"
@@ -175,7 +180,15 @@ def _names(value: Any) -> list[Any]:
     return list(value)
 
 
+def _name_or_names(value: Any) -> list[Any]:
+    """One column name, or a list of them, as a list."""
+    return _names([value] if isinstance(value, str) else value)
+
+
 Names = Annotated[tuple[Text, ...], BeforeValidator(_names)]
+NameOrNames = Annotated[tuple[Text, ...], BeforeValidator(_name_or_names)]
+WITHHELD = ("identifiers", "person")
+"""Roles of columns that are never published."""
 
 
 class Columns(Part):
@@ -185,6 +198,7 @@ class Columns(Part):
     sensitive         : what nobody may infer of a person; published by the method's rules
     identifiers       : never published
     other             : published unchanged beside the quasi-identifiers, and so known to everybody
+    person            : whose record it is, one column or several together; never published
     """
 
     quasi_identifiers: Annotated[tuple[QuasiIdentifier, ...], BeforeValidator(_listed_columns)] = Field(
@@ -195,6 +209,7 @@ class Columns(Part):
     )
     identifiers: Names = ()
     other: Names = ()
+    person: NameOrNames = ()
 
     @model_validator(mode="after")
     def _once_each(self) -> Columns:
@@ -221,9 +236,10 @@ class Columns(Part):
         yield from (("sensitive", column.name) for column in self.sensitive)
         yield from (("identifiers", name) for name in self.identifiers)
         yield from (("other", name) for name in self.other)
+        yield from (("person", name) for name in self.person)
 
     def to_public_dict(self) -> dict[str, Any]:
-        """The published columns with their roles and types; identifiers and hierarchy files are left out."""
+        """The published columns with their roles and types; what is withheld and hierarchy files are left out."""
         return {
             "quasi_identifiers": [{"name": column.name, "type": column.type} for column in self.quasi_identifiers],
             "sensitive": [{"name": column.name, "type": column.type} for column in self.sensitive],
@@ -247,10 +263,14 @@ class Columns(Part):
 
 
 class Missing(Part):
-    """What happens to a record with a null or NaN: kept (as a value of its own), dropped (and counted), or refused."""
+    """What happens to a record with a null or NaN: kept (as a value of its own), dropped (and counted), or refused.
+
+    person : a record of nobody cannot be kept
+    """
 
     quasi_identifiers: Handling = "keep"
     sensitive: Handling = "error"
+    person: Literal["drop", "error"] = "error"
 
 
 class Random(Part):
@@ -289,6 +309,8 @@ class ReleaseSpec(Part):
     input: Input | None = None
     output: Output | None = None
     columns: Columns = Field(description="the role of every column: quasi_identifiers, sensitive, identifiers, other")
+    persons: Persons = Field(default_factory=Persons)
+    ledger: Ledger | None = None
     missing: Missing = Field(default_factory=Missing)
     method: Annotated[Method, BeforeValidator(read_method)] = Field(
         description="exactly one method with its parameters, e.g. bucketize: {privacy: {theta: 8, offset: 0.02}}"
@@ -311,7 +333,7 @@ class ReleaseSpec(Part):
                 f"{name!r} is a column that the release adds itself; rename it in the input (a view will do)",
             )
             for role, name in self.columns.roles()
-            if role != "identifiers" and name.lower() in layout.reserved
+            if role not in WITHHELD and name.lower() in layout.reserved
         ]
         faults += [
             (
@@ -320,7 +342,7 @@ class ReleaseSpec(Part):
                 "will do)",
             )
             for role, name in self.columns.roles()
-            if role != "identifiers" and name.lower().startswith(WORKING)
+            if role not in WITHHELD and name.lower().startswith(WORKING)
         ]
         if not layout.publishes_other:
             faults += [
@@ -337,6 +359,10 @@ class ReleaseSpec(Part):
                 for column in self.columns.sensitive
                 if column.hierarchy is not None
             ]
+        faults += person_faults(self.columns, self.persons, "persons" in self.model_fields_set)
+        faults += ledger_faults(self)
+        if "person" in self.missing.model_fields_set and not self.columns.person:
+            faults.append(("missing.person", "columns.person names nobody; leave this out, or name the column there"))
         if self.output is not None:
             if self.output.evidence is not None and not method.leaves_evidence:
                 faults.append(
@@ -357,11 +383,23 @@ class ReleaseSpec(Part):
             raise Faults(*faults)
         return self
 
+    @property
+    def used_columns(self) -> list[str]:
+        """The columns that a run looks at, which must be readable: those that may be published, and what tells and orders persons."""
+        order = (self.persons.order or "").lower()
+        return [name for role, name in self.columns.roles() if role != "identifiers" or name.lower() == order]
+
+    def public_missing(self) -> dict[str, str]:
+        """The missing-value policy as a manifest states it: of persons only where the spec names them."""
+        return {
+            part: how for part, how in self.missing.to_public_dict().items() if part != "person" or self.columns.person
+        }
+
     def to_public_dict(self) -> dict[str, Any]:
         """What a manifest may say of the spec: roles, policies and the method's parameters as exact text; no path, no key."""
         return {
             "columns": self.columns.to_public_dict(),
-            "missing": self.missing.to_public_dict(),
+            "missing": self.public_missing(),
             "method": {"name": self.method.name, "parameters": self.method.to_public_dict()},
             "audit": self.audit,
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from anonlib.spec.ledger import DATE
 from anonlib.spec.methods.sabre import Sabre
 from anonlib.spec.part import Fault, listed, shown
 from anonlib.spec.places import nested, overlap
@@ -24,6 +25,7 @@ def stream_faults(stream: Stream, spec: ReleaseSpec) -> list[Fault]:
         *_of_input(stream, spec),
         *_of_output(stream, spec),
         *_of_columns(stream, spec),
+        *_of_persons(spec),
         *_of_domains(stream, spec),
     ]
 
@@ -132,6 +134,17 @@ def _of_columns(stream: Stream, spec: ReleaseSpec) -> Iterator[Fault]:
             "stream.shard",
             f"{stream.shard!r} has {size:,} values, and at most {MOST_SHARDS:,} windows can be kept; shard by a coarser column",
         )
+
+
+def _of_persons(spec: ReleaseSpec) -> Iterator[Fault]:
+    """A stream publishes every record as it comes, and remembers nobody."""
+    why = "a stream does not tell whose record is whose, so a person is published as often as records of theirs arrive; leave this out"
+    if spec.columns.person:
+        yield "columns.person", why
+    if spec.ledger is not None:
+        yield "ledger", why
+    if spec.output is not None and DATE in spec.output.path:
+        yield "output.path", f"{DATE} is for releases on a schedule; all batches of a stream go to one path"
 
 
 def _of_domains(stream: Stream, spec: ReleaseSpec) -> Iterator[Fault]:

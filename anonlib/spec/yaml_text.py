@@ -31,6 +31,13 @@ class _TextLoader(yaml.SafeLoader):
             keys.add(key_node.value)
         return super().construct_mapping(node, deep)
 
+    def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> Any:
+        """The scalar as it is written."""
+        value = super().construct_scalar(node)
+        for written, instead in _BRACES.items():
+            value = value.replace(instead, written) if isinstance(value, str) else value
+        return value
+
 
 _KEPT = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
 _TextLoader.yaml_implicit_resolvers = {
@@ -40,11 +47,17 @@ _TextLoader.yaml_implicit_resolvers = {
 }
 
 
+_BRACES = {"{date}": "\ue000date\ue001"}
+"""What stands for something in braces: YAML itself would not have braces inside `{path: releases/{date}}`."""
+
+
 def parse_yaml(text: str) -> Any:
     """The mappings, lists and text of one YAML document; None when it is empty.
 
     Raises SpecError with line and column when it is not YAML, or when a key is written twice.
     """
+    for written, instead in _BRACES.items():
+        text = text.replace(written, instead)
     try:
         return yaml.load(text, Loader=_TextLoader)
     except yaml.MarkedYAMLError as error:

@@ -68,6 +68,7 @@ RESTLESS = {
     "a pandas function": lambda t: t.mapInPandas(lambda batches: batches, t.schema),
     "random": lambda t: t.withColumn("country", F.expr("IF(rand() < 0.5, 'Peru', country)")),
     "a random filter": lambda t: t.where(F.rand() < 0.9),
+    "a pandas frame": lambda t: t.sparkSession.createDataFrame(t.toPandas(), t.schema),
     "an RDD": lambda t: t.rdd.map(tuple).repartition(3).toDF(t.schema),
 }
 CALM = {
@@ -89,7 +90,9 @@ def test_which_plans_repeat_themselves(table, kind):
     assert repeats(CALM[kind](table))
 
 
-@pytest.mark.parametrize("kind", some(RESTLESS, "sorted by the sensitive value", "a Python function", "random"))
+@pytest.mark.parametrize(
+    "kind", some(RESTLESS, "sorted by the sensitive value", "a Python function", "random", "a pandas frame")
+)
 def test_a_plan_that_may_not_repeat_itself_is_written_out_once(publish, table, kind):
     frame = RESTLESS[kind](table)
     release, staged = publish(frame)

@@ -102,6 +102,12 @@ BAD = [
     ),
     ({"output": {"path": "out", "format": "orc"}}, "output.format: orc is for tables"),
     ({"columns.sensitive": ["illness", "ward2"]}, "columns.sensitive: a stream protects 1 sensitive column"),
+    ({"columns.person": "name"}, "columns.person: a stream does not tell whose record is whose"),
+    (
+        {"columns.person": "name", "ledger": {"path": "ledger", "key": "env:KEY"}},
+        "ledger: a stream does not tell whose record is whose",
+    ),
+    ({"output": {"path": "out/{date}"}}, "output.path: {date} is for releases on a schedule"),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -14,6 +15,7 @@ from tests.data import table_path
 ROOT = Path(__file__).resolve().parents[2]
 RELEASES = sorted((ROOT / "conf" / "releases").glob("*.yaml"))
 HIERARCHIES = sorted((ROOT / "conf" / "hierarchies").glob("*.csv"))
+SCHEDULES = ROOT / "conf" / "schedules"
 SPARK_SETTINGS = sorted((ROOT / "conf" / "spark").glob("*.conf"))
 
 
@@ -74,6 +76,22 @@ def test_spark_knows_every_setting(path: Path, spark) -> None:  # type: ignore[n
     found = settings(path)
     assert [name for name in found if name.startswith("spark.sql.") and name not in known] == []
     assert all(name.startswith("spark.") for name in found)
+
+
+def test_the_schedules_run_the_release_that_lies_beside_them() -> None:
+    spec = load(SCHEDULES / "release.yaml")
+    assert spec.ledger is not None
+    assert spec.input is not None
+    assert spec.input.path is not None
+    schema = pq.read_schema(table_path(Path(spec.input.path).stem))
+    assert sorted(spec.columns.all_names) == sorted(schema.names)
+    for name, command in (("anonlib.cron", "anonlib run "), ("airflow_dag.py", "jobs/anonymize.py --conf ")):
+        assert f"{command}conf/schedules/release.yaml" in (SCHEDULES / name).read_text(encoding="utf-8")
+    compile((SCHEDULES / "airflow_dag.py").read_text(encoding="utf-8"), "airflow_dag.py", "exec")
+    (task,) = json.loads((SCHEDULES / "databricks_job.json").read_text(encoding="utf-8"))["tasks"]
+    assert task["spark_python_task"]["parameters"][1].endswith("conf/schedules/release.yaml")
+    for path in SCHEDULES.iterdir():
+        assert "ANONLIB_LEDGER_KEY" in path.read_text(encoding="utf-8")
 
 
 def test_there_are_examples_at_all() -> None:

@@ -28,7 +28,7 @@ def documented() -> dict[str, tuple[str, str]]:
     pages = [DOCS / "spec.md", *(page for name in METHODS if (page := page_of(name)).exists())]
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     rows = re.findall(
-        r"^\| `((?:input|output|columns|missing|method|random|audit|stream)[^`]*)` \| ([^|]*) \| (.*) \|$",
+        r"^\| `((?:input|output|columns|persons|ledger|missing|method|random|audit|stream)[^`]*)` \| ([^|]*) \| (.*) \|$",
         text,
         re.MULTILINE,
     )

@@ -63,6 +63,7 @@ class PrivacyWanted(Part):
     default       : the same threshold for every value
     l             : l-diversity, f'_i = 1/l for every value
     thresholds    : {sensitive value: f'_i}, which wins over theta and default
+    shares        : "ledger" takes f_i of all records that the ledger's releases have published, this one among them, not of this one alone
     """
 
     theta: NotNegative | None = None
@@ -70,6 +71,7 @@ class PrivacyWanted(Part):
     default: Share | None = None
     l: Annotated[int, whole(at_least=2)] | None = None  # noqa: E741  (the field's name)
     thresholds: Annotated[dict[str, Fraction], BeforeValidator(read_thresholds)] = Field(default_factory=dict)
+    shares: Literal["ledger"] | None = None
 
     @model_validator(mode="after")
     def _one_way(self) -> PrivacyWanted:
@@ -81,6 +83,8 @@ class PrivacyWanted(Part):
                 "an offset means nothing without theta; add theta, or write default for one threshold for all values",
                 at="offset",
             )
+        if self.shares is not None and self.theta is None:
+            raise fault("thresholds follow from shares only with theta; leave this out", at="shares")
         if self.l is not None and self.thresholds:
             raise fault(
                 f"with thresholds per value this is not l-diversity; write default: 1/{self.l} instead of l: {self.l}",
@@ -113,6 +117,11 @@ class Bucketize(Method):
     fake_values: Annotated[int, whole(at_least=0)] = 0
     avoid_negative_associations: Flag = False
     mix_companions: Flag = False
+
+    @property
+    def shares_of_ledger(self) -> bool:
+        """Whether thresholds follow from the shares of all releases of the ledger."""
+        return self.privacy.shares == "ledger"
 
     @model_validator(mode="before")
     @classmethod
