@@ -4,18 +4,14 @@
 
 The folder that holds the census and hospital tables is --data, else ANONLIB_DATA, else `../shared/data` beside the checkout; tables
 that are not there are left out. First table 2 and 3 of the paper on OCC (its retention for 300,000 records beside ours for 100,000), then
-the same figures for 700 diagnoses and for a generated table of 15,000 values, then the job on the generated table over the floor
-"read + groupBy(sensitive).count() + write", measured in turn, audit included.
+the same figures for 700 diagnoses and for a generated table of 15,000 values, then the job on the generated table over the floors of
+`benchmarks.throughput`, audit included.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import shutil
-import statistics
-import tempfile
-import time
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -23,16 +19,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from anonlib import workflow
-from anonlib.engine.session import session
 from anonlib.evaluation.retention import retention_by_rho2, retention_chart
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.rho_privacy import RhoPrivacy
 from anonlib.solvers.subtables.perturbation_partitioning import Partitioning, solve, solve_whole
-from anonlib.spec.load import parse_spec
 from benchmarks import machine
-from benchmarks.data import NUMERIC, SENSITIVE, TEXT, person_table
-from benchmarks.throughput import floor
+from benchmarks.throughput import throughput
 
 PAPER = {6: (2.9, 9.0), 5: (4.0, 12.3), 4: (5.9, 17.3), 3: (9.4, 25.7)}
 """L -> retention in % of uniform perturbation and of Perturbation Partitioning (table 2)."""
@@ -91,53 +83,6 @@ def generated(rows: int, values: int, seed: int = 0) -> SensitiveCounts:
     )
 
 
-def job(spark, table: Path, output: Path) -> tuple[float, dict[str, float]]:
-    """Seconds of the whole job, and of each of its steps."""
-    columns = [*({"name": n, "type": "numeric"} for n in NUMERIC), *(n for n in TEXT if n != SENSITIVE)]
-    spec = parse_spec(
-        {
-            "input": {"path": str(table)},
-            "output": {"path": str(output)},
-            "columns": {"quasi_identifiers": columns, "sensitive": SENSITIVE},
-            "method": {"perturb": {"rho2": "1/6"}},
-        }
-    )
-    steps: list[tuple[str, float]] = []
-    started = time.perf_counter()
-    workflow.run(spec, spark, say=lambda doing: steps.append((doing, time.perf_counter())))
-    ends = [at for _, at in steps[1:]] + [time.perf_counter()]
-    return ends[-1] - started, {doing: end - at for (doing, at), end in zip(steps, ends, strict=True)}
-
-
-def throughput(arguments: argparse.Namespace) -> None:
-    """The job on the generated table, and the floor, in turn."""
-    spark = session(master=arguments.master)
-    print(f"\nSpark {spark.version}, {arguments.master}: {arguments.rows:,} rows, {arguments.values:,} values")
-    with tempfile.TemporaryDirectory(prefix="anonlib-") as scratch:
-        data = Path(tempfile.gettempdir()) / "anonlib-benchmarks"
-        warm = person_table(data, 200_000, 2)
-        floor(spark, warm, Path(scratch) / "warm-floor")
-        job(spark, warm, Path(scratch) / "warm-release")
-        table = person_table(data, arguments.rows, arguments.files, arguments.values)
-        floors, jobs, profiles = [], [], []
-        with machine.PeakMemory() as peak:
-            for _ in range(arguments.repeat):
-                for name in ("floor", "release"):
-                    shutil.rmtree(Path(scratch) / name, ignore_errors=True)
-                floors.append(floor(spark, table, Path(scratch) / "floor"))
-                seconds, profile = job(spark, table, Path(scratch) / "release")
-                jobs.append(seconds)
-                profiles.append(profile)
-        print(f"  floor best {min(floors):.2f} s, median {statistics.median(floors):.2f} s")
-        print(
-            f"  job   best {min(jobs):.2f} s, median {statistics.median(jobs):.2f} s, {min(jobs) / min(floors):.2f} of the floor"
-        )
-        for doing, seconds in profiles[jobs.index(min(jobs))].items():
-            if seconds >= 0.05:
-                print(f"    {seconds:7.2f} s  {seconds / min(floors):5.2f} of the floor  {doing[:100]}")
-        print(f"  python peak {peak.python:,.0f} MB, driver JVM peak {peak.jvm:,.0f} MB")
-
-
 def main() -> None:
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -168,7 +113,8 @@ def main() -> None:
         figures("diag_1", counts_of(hospital, "diag_1"), [6, 3])
     figures("generated", generated(arguments.rows, arguments.values), [6])
     if not arguments.no_job:
-        throughput(arguments)
+        print()
+        throughput(["perturb"], [arguments.rows], arguments.values, arguments.files, arguments.repeat, arguments.master)
 
 
 if __name__ == "__main__":

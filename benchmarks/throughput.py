@@ -16,10 +16,11 @@ import shutil
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from anonlib import workflow
-from anonlib.engine.order import files
+from anonlib.engine.order import files as number_of_files
 from anonlib.engine.session import session
 from anonlib.spec.load import parse_spec
 from benchmarks import machine
@@ -28,10 +29,11 @@ from tests.cpu_time import of_process_tree
 
 Spent = tuple[float, float]
 """Wall seconds, and CPU seconds of all processes."""
+DATA = Path(tempfile.gettempdir()) / "anonlib-benchmarks"
 METHODS = {
     "bucketize": {"bucketize": {"privacy": {"theta": "8", "offset": "0.02"}}},
     "fakes": {"bucketize": {"privacy": {"l": 4}, "max_bucket_size": 7, "fake_values": 1}},
-    "perturb": {"perturb": {"rho1": "1/20", "rho2": "1/4"}},
+    "perturb": {"perturb": {"rho2": "1/6"}},
 }
 
 
@@ -99,7 +101,7 @@ def measure(spark, table: Path, rows: int, scratch: Path, repeat: int, method: s
                 shutil.rmtree(scratch / name, ignore_errors=True)
             spent["floor"].append(floor(spark, table, scratch / "floor"))
             shutil.rmtree(scratch / "floor")
-            spent["floor, rows dealt"].append(floor(spark, table, scratch / "floor", files(rows)))
+            spent["floor, rows dealt"].append(floor(spark, table, scratch / "floor", number_of_files(rows)))
             seconds, profile = job(spark, table, scratch / "release", method, solver)
             spent["job"].append(seconds)
             profiles.append(profile)
@@ -125,6 +127,31 @@ def measure(spark, table: Path, rows: int, scratch: Path, repeat: int, method: s
     print(f"  python peak {peak.python:,.0f} MB, driver JVM peak {peak.jvm:,.0f} MB")
 
 
+def throughput(
+    methods: Sequence[str],
+    rows: Sequence[int],
+    values: int,
+    files: int,
+    repeat: int,
+    master: str,
+    data: Path = DATA,
+    solver: str = "optimal",
+) -> None:
+    """Print the figures of each method on a generated table of each number of rows, all in one session on `master`."""
+    spark = session(master=master)
+    print(f"Spark {spark.version}, {master}")
+    with tempfile.TemporaryDirectory(prefix="anonlib-") as scratch:
+        warm = person_table(data, 200_000, 2)
+        floor(spark, warm, Path(scratch) / "warm-floor")
+        for method in methods:
+            job(spark, warm, Path(scratch) / f"warm-{method}", method, "two_size")
+        for number in rows:
+            table = person_table(data, number, files, values)
+            for method in methods:
+                print(f"\n{method}, {number:,} rows, {values:,} sensitive values", flush=True)
+                measure(spark, table, number, Path(scratch), repeat, method, solver)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=[5_000_000, 20_000_000])
@@ -134,21 +161,19 @@ def main() -> None:
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--solver", default="optimal", choices=["optimal", "multi_size", "two_size"])
-    parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "anonlib-benchmarks")
+    parser.add_argument("--data", type=Path, default=DATA)
     arguments = parser.parse_args()
     print(machine.facts())
-    spark = session(master=arguments.master)
-    print(f"Spark {spark.version}, {arguments.master}")
-    with tempfile.TemporaryDirectory(prefix="anonlib-") as scratch:
-        warm = person_table(arguments.data, 200_000, 2)
-        floor(spark, warm, Path(scratch) / "warm-floor")
-        for method in arguments.methods:
-            job(spark, warm, Path(scratch) / f"warm-{method}", method, "two_size")
-        for rows in arguments.rows:
-            table = person_table(arguments.data, rows, arguments.files, arguments.values)
-            for method in arguments.methods:
-                print(f"\n{method}, {rows:,} rows, {arguments.values:,} sensitive values", flush=True)
-                measure(spark, table, rows, Path(scratch), arguments.repeat, method, arguments.solver)
+    throughput(
+        arguments.methods,
+        arguments.rows,
+        arguments.values,
+        arguments.files,
+        arguments.repeat,
+        arguments.master,
+        arguments.data,
+        arguments.solver,
+    )
 
 
 if __name__ == "__main__":

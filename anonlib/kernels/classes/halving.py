@@ -105,17 +105,17 @@ def losses(records: HasColumns, of: Int64Array, groups: Int64Array, number: int)
     of : (r,) records, groups : (r,) int64 their groups. O(r log r) per categorical attribute without a hierarchy, else O(r).
     """
     few = number <= 1 << 16  # then NumPy sorts by radix
-    order = np.argsort(groups.astype(np.uint16) if few else groups, kind="stable")
+    by_group = of[np.argsort(groups.astype(np.uint16) if few else groups, kind="stable")]
     sizes = np.bincount(groups, minlength=number)
     starts = np.cumsum(sizes) - sizes
     loss = np.zeros((len(records.columns), number), dtype=np.float64)
     for own, column, domain in zip(loss, records.columns, records.domains, strict=True):
-        values = column[of[order]]
         if isinstance(domain, CategoricalDomain) and domain.hierarchy is None:
             owners = np.unique(groups * domain.size + column[of]) // domain.size
             distinct = np.bincount(owners, minlength=number)
             own[:] = np.where(distinct > 1, distinct / domain.size, 0)
             continue
+        values = column[by_group]
         low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
         if isinstance(domain, NumericDomain):
             own[:] = domain.penalty(low, high)
