@@ -3,7 +3,7 @@
     python -m benchmarks.throughput [--rows 5000000 20000000] [--values 50] [--methods bucketize fakes perturb] [--master local[2]]
 
 The job is what `anonlib run` does, audit included. A release must deal its rows to new files, or these would say which file of the input a
-row comes from (docs/limitations.md): the second floor deals rows too, by the hash of a column, to as many files as the release has. All are
+row comes from (docs/limitations.md): the second floor deals rows too, by a hash of their place, to as many files as the release has. All are
 measured in turn, repeat by repeat; the ratio is of the best of each and of the medians. The profile says what each step of the job took;
 `python peak` is the driver's own memory. CPU seconds are those of all processes, Java and Python workers too: they hold on a busy machine.
 """
@@ -48,11 +48,14 @@ class Clock:
 
 
 def floor(spark, table: Path, output: Path, dealt: int | None = None) -> Spent:
-    """To read, count the sensitive values and write the table back, its rows `dealt` to so many files by one of its columns."""
+    """To read, count the sensitive values and write the table back, its rows `dealt` to so many files whatever they hold."""
     clock = Clock()
     frame = spark.read.parquet(str(table))
     frame.groupBy(SENSITIVE).count().collect()
-    (frame if dealt is None else frame.repartition(dealt, *NUMERIC)).write.parquet(str(output))
+    if dealt is not None:
+        numbered = frame.selectExpr("*", "xxhash64(monotonically_increasing_id()) AS place")
+        frame = numbered.repartition(dealt, "place").drop("place")
+    frame.write.parquet(str(output))
     return clock.spent()
 
 
