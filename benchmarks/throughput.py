@@ -3,8 +3,8 @@
     python -m benchmarks.throughput [--rows 5000000 20000000] [--values 50] [--methods bucketize fakes perturb] [--master local[2]]
 
 The job is what `anonlib run` does, audit included. A release must deal its rows to new files, or these would say which file of the input a
-row comes from (docs/limitations.md): the second floor deals rows too, by a hash of their place, to as many files as the release has. All are
-measured in turn, repeat by repeat; the ratio is of the best of each and of the medians. The profile says what each step of the job took;
+row comes from (docs/limitations.md): the second floor deals rows too, by a hash of their place, to as many files as the release has. All
+are measured in turn, repeat by repeat; ratios are of the best of each and of the medians. The profile says what each step of a job took;
 `python peak` is the driver's own memory. CPU seconds are those of all processes, Java and Python workers too: they hold on a busy machine.
 """
 
