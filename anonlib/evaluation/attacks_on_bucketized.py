@@ -1,5 +1,5 @@
 """The attacks on a bucketized release, on Spark: a job each for groups, corruption and re-identification, one for the sample of buckets
-that the attacks which learn are played on."""
+that the attacks which learn are played on, and one for what all buckets together tell of each quasi-identifier."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from anonlib.evaluation.attacks_join import by_looks, joined
 from anonlib.evaluation.attacks_registry import BUCKETIZED, figures_by_attack
 from anonlib.evaluation.attacks_sample import Sample
 from anonlib.evaluation.attacks_skewness import skewness
+from anonlib.evaluation.attacks_unmixing import Learnt
+from anonlib.evaluation.attacks_unmixing_tables import unmixed
 from anonlib.queries.boxes import column
 from anonlib.release.bucketized import QIT, ST
 from anonlib.release.manifest import GuaranteePart, Manifest
@@ -54,8 +56,11 @@ def attacks(
         *corruption_attacks(lists, manifest, fakes, seed),
     ]
     sample = sampled(tables, lists, manifest, original, names, seed)
-    played += sample.attacks(part, fakes, manifest.method.parameters, thresholds(part).largest, seed)
+    learnt = unmixed(tables[QIT], lists, manifest, names, sample.codings)
+    of_kinds = learnt if isinstance(learnt, Learnt) else None
+    played += sample.attacks(part, fakes, manifest.method.parameters, thresholds(part).largest, seed, of_kinds)
     words = {"minimality": minimality_words(manifest.method.name, manifest.method.parameters)}
+    words |= {"unmixing": learnt} if isinstance(learnt, str) else {}
     return figures_by_attack(BUCKETIZED, played, words)
 
 

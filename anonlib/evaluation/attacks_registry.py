@@ -97,12 +97,23 @@ REGISTRY: tuple[Entry, ...] = (
         },
     ),
     Entry(
+        "unmixing",
+        (BUCKETIZED,),
+        "anonlib.evaluation.attacks_unmixing:unmixing",
+        BY_MANY,
+        {
+            CLASSES: "boxes show intervals and sets for quasi-identifiers: what they tell together is learnt by naive Bayes",
+            MATCHED: "boxes show intervals and sets for quasi-identifiers: what they tell together is learnt by naive Bayes",
+            PERTURBED: "counts by quasi-identifiers are reconstructed without bias from the release: there is nothing to refine",
+        },
+    ),
+    Entry(
         "naive Bayes",
         (CLASSES, MATCHED),
         "anonlib.evaluation.attacks_naive_bayes:NaiveBayes",
         BY_MANY,
         {
-            BUCKETIZED: "the first round of the deFinetti attack, which goes on from there",
+            BUCKETIZED: "the first round of the deFinetti attack, which goes on from there; with better tables it is played as unmixing",
             PERTURBED: "its tables are counts, which the release gives without bias; what they tell of many is what it is for",
         },
     ),

@@ -1,4 +1,5 @@
-"""Sampled buckets in memory, and the attacks that are played on them: deFinetti, negative association, the last record. Pure."""
+"""Sampled buckets in memory, and the attacks that are played on them: deFinetti, unmixing, negative association, the last
+record. Pure."""
 
 from __future__ import annotations
 
@@ -13,12 +14,11 @@ import numpy.typing as npt
 from anonlib.arrays import Int64Array
 from anonlib.errors import AnonlibError
 from anonlib.evaluation.attacks import Attack, Listed, negative_association, negative_rules
+from anonlib.evaluation.attacks_coding import STRETCHES, Coding, edges_of, stretches
 from anonlib.evaluation.attacks_definetti import DeFinetti, definetti
 from anonlib.evaluation.attacks_last_record import last_record
+from anonlib.evaluation.attacks_unmixing import Beliefs, Learnt, unmixing
 from anonlib.release.manifest import GuaranteePart
-
-STRETCHES = 100
-"""A number with more than twice as many different values is cut into so many stretches of equally many records."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,14 @@ class Sample:
 
     bucket : (n,) of each record; known : (n, A) codes of its quasi-identifiers
     truth  : (n,) sensitive codes, known to the evaluator alone; listed : the values of these buckets
+    codings : what `known` means, one for each quasi-identifier
     """
 
     bucket: Int64Array
     known: Int64Array
     truth: Int64Array
     listed: Listed
+    codings: tuple[Coding, ...]
 
     @staticmethod
     def of(rows: Sequence[Mapping[str, Any]], m: int, seed: int) -> Sample:
@@ -44,11 +46,10 @@ class Sample:
         rng = np.random.default_rng(seed)
         bucket = np.array([row["bucket"] for row in rows], dtype=np.int64)
         texts = [row["texts"] for row in rows]
-        known = (
-            np.stack([coarse([t[a] for t in texts]) for a in range(len(texts[0]))], axis=1)
-            if rows
-            else np.zeros((0, 1), np.int64)
-        )
+        columns = list(zip(*texts, strict=True))
+        codings = tuple(Coding.of(column) for column in columns)
+        coded = [coding(column) for coding, column in zip(codings, columns, strict=True)]
+        known = np.stack(coded, axis=1) if rows else np.zeros((0, 1), np.int64)
         truth = np.array([_drawn(row["may"], row["times"], rng) for row in rows], dtype=np.int64)
         first = np.unique(bucket, return_index=True)[1]
         lists = [
@@ -59,12 +60,19 @@ class Sample:
         ids, code, count = (
             np.array(part, dtype=np.int64) for part in (zip(*lists, strict=True) if lists else ((), (), ()))
         )
-        return Sample(bucket, known, truth, Listed(ids, code, count))
+        return Sample(bucket, known, truth, Listed(ids, code, count), codings)
 
     def attacks(
-        self, part: GuaranteePart, fakes: int, parameters: Mapping[str, Any], allowed: Fraction | None, seed: int
+        self,
+        part: GuaranteePart,
+        fakes: int,
+        parameters: Mapping[str, Any],
+        allowed: Fraction | None,
+        seed: int,
+        learnt: Learnt | None = None,
     ) -> list[Attack]:
-        """Negative association, deFinetti and, with fake values, the last record of each bucket; none where nothing was sampled.
+        """Negative association, deFinetti, where something was `learnt` unmixing, and, with fake values, the last record of each bucket;
+        none where nothing was sampled.
 
         allowed : the largest belief that the promise allows of one person
         """
@@ -89,7 +97,11 @@ class Sample:
             words=f"{words} (a sample of {len(self.truth):,})",
         )
         without = float(struck.detail["without rules"])
-        played = [struck, definetti(held, self.truth, without, prior, None if allowed is None else float(allowed))]
+        one = None if allowed is None else float(allowed)
+        played = [struck, definetti(held, self.truth, without, prior, one)]
+        if learnt is not None:
+            believed = Beliefs.of(self.bucket, self.known[:, learnt.of], self.listed, learnt.ratios)
+            played.append(unmixing(believed, self.truth, without, prior, one, learnt.unread))
         if fakes:
             sampled_counts = counts * (len(self.bucket) / counts.sum())
             played.append(last_record(self.listed, sampled_counts, fakes, prior, seed))
@@ -98,15 +110,7 @@ class Sample:
 
 def coarse(texts: Sequence[str | None]) -> Int64Array:
     """(n,) codes 0, 1, ... of a quasi-identifier's values as texts; a number with very many values in stretches."""
-    held = np.array(["" if t is None else f"={t}" for t in texts])
-    values, codes = np.unique(held, return_inverse=True)
-    if len(values) <= 2 * STRETCHES:
-        return np.asarray(codes.reshape(-1), dtype=np.int64)
-    try:
-        numbers = np.array([float(str(v)[1:]) if v else np.nan for v in values])
-    except ValueError:
-        return np.asarray(codes.reshape(-1), dtype=np.int64)
-    return coarse_numbers(numbers[codes.reshape(-1)])
+    return Coding.of(texts)(texts)
 
 
 def coarse_numbers(of: npt.NDArray[Any]) -> Int64Array:
@@ -114,8 +118,7 @@ def coarse_numbers(of: npt.NDArray[Any]) -> Int64Array:
     values, codes = np.unique(of, return_inverse=True)
     if len(values) <= 2 * STRETCHES:
         return np.asarray(codes.reshape(-1), dtype=np.int64)
-    edges = np.unique(np.nanquantile(of, np.linspace(0, 1, STRETCHES + 1)[1:-1]))
-    return np.asarray(np.where(np.isnan(of), len(edges) + 1, np.searchsorted(edges, of, side="right")), dtype=np.int64)
+    return stretches(of, edges_of(of))
 
 
 def _drawn(may: Sequence[int], times: Sequence[int], rng: np.random.Generator) -> int:

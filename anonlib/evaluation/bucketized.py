@@ -45,7 +45,7 @@ def evaluate(
     original : the input after the missing-value policy. Its quasi-identifiers are those of the manifest.
     attacks  : play those of `anonlib.evaluation.attacks_registry` that apply
 
-    Spark jobs: one per attribute for the domains, one for the true counts, three for the estimates, one for MSBS, five for the attacks;
+    Spark jobs: one per attribute for the domains, one for the true counts, three for the estimates, one for MSBS, six for the attacks;
     never one per query. Raises SpecError for a column of the release that the original lacks, or a domain that is too large.
     """
     sensitive = manifest.guarantee.sensitive

@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonlib
+from anonlib.evaluation.attacks_unmixing_tables import WITH_FAKES
 from anonlib.privacy.f_privacy import FPrivacy
 from tests.door import KEY, people
 
@@ -43,6 +44,7 @@ def test_attacks_are_played_against_real_and_fake_values_alike(spark, tmp_path, 
     assert last["accuracy"] > 1 / 3 - 5 * 0.47 / last["persons"] ** 0.5
     assert "guarantee" not in found["negative association"]  # nobody avoided what rules strike out
     assert found["deFinetti"]["persons"] == n
+    assert found["unmixing"] == {"words": WITH_FAKES}
 
 
 def buckets_weighted(sizes, s: int) -> float:

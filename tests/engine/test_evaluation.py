@@ -12,10 +12,16 @@ import pytest
 from anonlib.engine.batches import partial_sums
 from anonlib.errors import SpecError
 from anonlib.evaluation.attacks import corruption
+from anonlib.evaluation.attacks_coding import Coding
+from anonlib.evaluation.attacks_on_bucketized import listed
+from anonlib.evaluation.attacks_unmixing_tables import flattened as flattened_by_code
+from anonlib.evaluation.attacks_unmixing_tables import tables_of, unmixed
 from anonlib.evaluation.bucketized import estimates, evaluate, flattened, msbs, true_counts
 from anonlib.evaluation.evaluation import RelativeErrors
 from anonlib.evaluation.workloads import domains, in_workload
+from anonlib.queries.flattening import Flattening
 from anonlib.release.bucketized_count import count
+from anonlib.release.bucketized_kinds import kinds_of
 from tests.planted import QIS, people, planted
 
 VALUES = {"flu": 40, "asthma": 30, "HIV": 6, "gout": 24, "cold": 20}
@@ -86,6 +92,45 @@ def test_the_attacks_on_a_release_are_those_on_its_table_in_memory(release):
     assert (found["homogeneity"]["persons"], found["homogeneity"]["above"]) == (120, 0)
     assert found["corruption, 4 known"]["accuracy"] > found["homogeneity"]["accuracy"]
     assert all(one["words"] for one in found.values())
+    assert found["unmixing"]["persons"] == found["deFinetti"]["persons"] == 120
+    assert "guarantee" not in found["unmixing"]
+
+
+@pytest.mark.spark
+@pytest.mark.every_spark
+def test_what_all_buckets_tell_of_a_quasi_identifier_is_what_a_loop_over_them_adds_up(release):
+    """Of a text, of a number with a code for each value but one that no sample had, and of one in stretches."""
+    part = release.manifest.guarantee
+    code = {v.value: i for i, v in enumerate(part.values)}
+    ages = [r["age"] for r in release.records]
+    passed_over = str(ages[0])
+    codings = (
+        Coding.of([r["country"] for r in release.records]),
+        Coding.of([str(age) for age in ages if str(age) != passed_over]),
+        Coding(edges=np.array([30.0, 41.0, 70.5])),
+    )
+    named = list(zip(("country", "age", "age"), codings, strict=True))
+    found = tables_of(
+        flattened_by_code(release.qit, listed(release.st, part), named).collect(), [c.number for c in codings], 5
+    )
+    by_hand = [np.zeros((coding.number, 5)) for coding in codings]
+    held = {(r["bucket_id"], code[r["illness"]]): r["count"] for r in release.st.collect()}
+    for i, record in enumerate(release.records):
+        for coding, table, value in zip(
+            codings, by_hand, [record["country"], str(record["age"]), str(record["age"])], strict=True
+        ):
+            if coding is codings[1] and value == passed_over:
+                continue
+            for (b, v), count_ in held.items():
+                table[coding([value])[0], v] += count_ / 10 * (b == release.bucket_of[i])
+    for table, wanted in zip(found, by_hand, strict=True):
+        assert table == pytest.approx(wanted)
+    learnt = unmixed(release.qit, listed(release.st, part), release.manifest, ["country", "age"], codings[:2])
+    assert (learnt.of, learnt.unread) == ([0, 1], ())
+    kinds, values = kinds_of(release.st, release.manifest)
+    for ratios, table in zip(learnt.ratios, by_hand, strict=False):
+        order = [code[v] for v in values]
+        assert np.exp(ratios[:, order]) == pytest.approx(Flattening(kinds).ratio(table[:, order].T).T)
 
 
 @pytest.mark.spark
