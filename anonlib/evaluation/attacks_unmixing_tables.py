@@ -19,7 +19,7 @@ from anonlib.spec.layouts import BUCKET_ID
 from anonlib.sql import quoted
 
 NUMBERS = 1_000_000
-"""(code of a quasi-identifier, sensitive value) pairs that reach the driver at most, as lists of floats: 32 MB."""
+"""(code of a quasi-identifier, sensitive value) pairs that reach the driver at most: as lists of Python numbers some 100 MB."""
 WITH_FAKES = "not played: where buckets list fakes kinds of buckets cannot be told; who learns all the same is played as deFinetti"
 TOO_MANY = (
     f"not played: more than {MAX_VALUES:,} sensitive values, or {MAX_KINDS:,} kinds of buckets, are not solved for"
