@@ -249,24 +249,31 @@ def absolute(path: str) -> str:
 
 
 def seize(where: Place) -> bool:
-    """Take a staging folder away from the run that made it, so that it can never be shown: True when there was one, and it is gone.
+    """Take a staging folder away from the run that made it, so that it can never be shown: True when it was taken, now or earlier.
 
-    One rename, then removal. False on object stores too, where nothing is staged apart.
+    One rename, into a hidden folder beside it, which proves it to whoever comes next, until `drop_seized`. False on object stores, where
+    nothing is staged apart.
     """
     if where.staging == where.path:
         return False
     system, inside = file_system(where.staging)
-    if system.get_file_info(inside).type != fs.FileType.Directory:
-        return False
-    parent, _, name = inside.rpartition("/")
-    seized = f"{parent}/.{name.strip('.')}.seized"
-    try:
-        system.move(inside, seized)
-    except OSError:
-        return False
+    with suppress(OSError):
+        system.move(inside, _seized(inside))
+    return bool(system.get_file_info(_seized(inside)).type == fs.FileType.Directory)
+
+
+def drop_seized(where: Place) -> None:
+    """Remove what `seize` took away, if there is any. Never raises."""
+    if where.staging == where.path:
+        return
     with suppress(Exception):
-        system.delete_dir(seized)
-    return True
+        system, inside = file_system(where.staging)
+        system.delete_dir(_seized(inside))
+
+
+def _seized(staging: str) -> str:
+    parent, _, name = staging.rpartition("/")
+    return f"{parent}/.{name.strip('.')}.seized"
 
 
 def manifest_at(path: str) -> str | None:
