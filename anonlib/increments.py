@@ -70,7 +70,9 @@ def opened(spec: ReleaseSpec, place: storage.Place | None) -> Ledger | None:
     key = resolve_key(asked.key, allow_open_key_file=asked.allow_open_key_file, name="ledger.key")
     ledger = open_ledger(asked.path, key, settle=place is not None)
     ledger.check_files()
-    ledger.check_releases(ledger.beside() | ({} if place is None else storage.manifests_beside(place)))
+    near = {} if place is None else storage.manifests_beside(place)
+    of_days = {} if spec.output is None else storage.manifests_of_days(spec.output.path, DATE)
+    ledger.check_releases(ledger.beside() | near | of_days)
     return ledger
 
 

@@ -11,7 +11,8 @@ what is edited, missing or out of place is seen; the files of persons are known 
 **The step.** A run writes its persons first, then the entry, then shows the release, then writes the outcome. The entry names the
 manifest that is about to be written, so while there is no outcome the manifest decides: if it lies at the release's path, everybody in
 the entry is out; if not, nobody is, once the run can no longer show it. Whoever opens the ledger next settles this: he takes the
-staging folder away (a rename, which the release's own rename cannot survive), looks for the manifest again, and writes the outcome.
+staging folder away (a rename, which the release's own rename cannot survive), looks for the manifest again, and writes the outcome;
+what he took away is kept until then, as proof for whoever comes next, should he die too.
 Of two runs at once one makes the entry of the next number; the other finds it taken and publishes nothing.
 
 Nothing here grows with the table but the reading of files to check them: the driver's memory is flat.
@@ -176,7 +177,7 @@ class Ledger:
         return replace(entry, seal=_seal(self.key, body))
 
     def settle(self, entry: Entry, outcome: Outcome) -> None:
-        """Say for good what became of an entry."""
+        """Say for good what became of an entry. What was taken away to find out is kept until then."""
         body = json.dumps({"ledger": self.id, "number": entry.number, "seal": entry.seal, "outcome": outcome})
         try:
             self.files.create(f"{ENTRIES}/{entry.number:06d}.outcome", _sealed(self.key, body))
@@ -186,15 +187,16 @@ class Ledger:
                 raise SpecError(
                     f"ledger {self.path}: release {entry.number} is {there} already, not {outcome}"
                 ) from None
+        storage.drop_seized(_place_of(entry))
 
     def withdraw(self, entry: Entry) -> bool:
         """After a run failed between entry and outcome: void the entry unless the release is out. Returns whether it is out."""
-        if self.files.there(f"{ENTRIES}/{entry.number:06d}.outcome"):  # another run has taken this one for dead
+        if self._is_settled(entry):  # another run has taken this one for dead
             return self._outcome(entry) == "published"
         if _is_out(entry):
             self.settle(entry, "published")
             return True
-        if storage.seize(Place(entry.path, entry.staging)) or entry.staging == entry.path:
+        if storage.seize(_place_of(entry)) or entry.staging == entry.path:
             out = _is_out(entry)
             self.settle(entry, "published" if out else "void")
             return out
@@ -215,6 +217,9 @@ class Ledger:
                 names, pool.map(lambda name: self.files.digest(f"{folder}/{name}"), names), strict=True
             ):
                 yield PersonFile(name, size, sha256)
+
+    def _is_settled(self, entry: Entry) -> bool:
+        return self.files.there(f"{ENTRIES}/{entry.number:06d}.outcome")
 
     def _outcome(self, entry: Entry) -> Outcome:
         name = f"{ENTRIES}/{entry.number:06d}.outcome"
@@ -305,7 +310,8 @@ def new_ledger(path: str, key: bytes) -> Ledger:
 def open_ledger(path: str, key: bytes, settle: bool = True) -> Ledger:
     """The ledger at `path`, all of its entries checked and settled.
 
-    settle : say what became of an entry whose run did not; without it (for looks alone) nothing is written and such an entry is left ""
+    settle : say what became of an entry whose run did not; without it (for looks alone) nothing is written: such an entry is "published"
+             where its release lies, and else ""
 
     Raises SpecError for a ledger that is not there, of another key, edited or cut, and while another run is publishing.
     """
@@ -398,20 +404,28 @@ def _entry(own: bytes, files: Files, name: str, path: str) -> Entry:
 
 def _settled(ledger: Ledger, entry: Entry, settle: bool) -> Outcome:
     """What became of an entry, found out and written down where nobody has."""
-    if entry.outcome or not settle:
+    if entry.outcome:
         return entry.outcome
+    if not settle:
+        return "published" if _is_out(entry) else ""
     if not _is_out(entry):
         if _still_runs(entry):
-            raise SpecError(
-                f"ledger {ledger.path}: another run ({entry.process} on {entry.machine}, since {entry.time}) is publishing release "
-                f"{entry.number} at {entry.path}; run again when it has ended"
-            )
+            raise SpecError(_busy(ledger.path, entry))
         # nobody can show what was taken away; where it is gone already, somebody may have shown and moved it
-        if not storage.seize(Place(entry.path, entry.staging)) and not _is_out(entry):
+        if not storage.seize(_place_of(entry)) and not _is_out(entry):
+            if ledger._is_settled(entry):  # by another opening, in this very moment
+                return ledger._outcome(entry)
             raise SpecError(_undecided(ledger.path, entry))
     outcome: Outcome = "published" if _is_out(entry) else "void"
     ledger.settle(entry, outcome)
     return outcome
+
+
+def _busy(path: str, entry: Entry) -> str:
+    return (
+        f"ledger {path}: another run ({entry.process} on {entry.machine}, since {entry.time}) is publishing release {entry.number} at "
+        f"{entry.path}; run again when it has ended"
+    )
 
 
 def _undecided(path: str, entry: Entry) -> str:
@@ -423,17 +437,25 @@ def _undecided(path: str, entry: Entry) -> str:
 
 
 def void(ledger: Ledger, number: int) -> None:
-    """On a steward's word that a release which is not settled was never seen. Raises SpecError for any other."""
+    """On a steward's word that a release which is not settled was never seen. Raises SpecError for any other, and while its run lives."""
     entry = next((entry for entry in ledger.entries if entry.number == number), None)
     if entry is None or entry.outcome:
         raise SpecError(
             f"ledger {ledger.path}: release {number} is not open: "
-            + ("there is none" if entry is None else f"it is {entry.outcome}")
+            + ("there is none" if entry is None else _in_words(entry))
         )
-    if _is_out(entry):
-        raise SpecError(f"ledger {ledger.path}: release {number} lies at {entry.path}: its persons are out")
-    storage.seize(Place(entry.path, entry.staging))
+    if _still_runs(entry):
+        raise SpecError(_busy(ledger.path, entry))
+    storage.seize(_place_of(entry))
     ledger.settle(entry, "published" if _is_out(entry) else "void")
+
+
+def _in_words(entry: Entry) -> str:
+    return "it is void" if entry.outcome == "void" else f"it is published at {entry.path}, and its persons are out"
+
+
+def _place_of(entry: Entry) -> Place:
+    return Place(entry.path, entry.staging)
 
 
 def _is_out(entry: Entry) -> bool:
@@ -456,7 +478,7 @@ def _this_process() -> str:
 
 
 def _process(number: int) -> str:
-    """A process of this machine, by number and start; "process 0" when there is none."""
+    """A process of this machine, by number and start; "process 0" when there is none, or what is left of one that was killed."""
     try:
         os.kill(number, 0)
     except ProcessLookupError:
@@ -465,9 +487,10 @@ def _process(number: int) -> str:
         pass
     started = ""
     with suppress(OSError, IndexError):
-        started = (
-            Path(f"/proc/{number}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[19]
-        )
+        stat = Path(f"/proc/{number}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+        if stat[0] in "ZX":  # nobody has fetched its exit code, as in a container whose first process fetches none
+            return "process 0"
+        started = stat[19]
     return f"process {number} {started}".strip()
 
 

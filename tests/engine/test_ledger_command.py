@@ -9,11 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from anonlib import cli
+from anonlib import cli, increments
 from anonlib.cli import main
+from anonlib.errors import SpecError
 from anonlib.release import ledger as ledgers
 from anonlib.release import storage
 from anonlib.release.ledger import open_ledger
+from anonlib.spec.load import parse_spec
 from tests.door import KEY, OTHER_KEY, key_file
 
 pytestmark = pytest.mark.spark  # the command line imports it
@@ -104,6 +106,28 @@ def test_what_disagrees_is_exit_4(ledger, capsys):
     code, _, err = asked(capsys, ledger)
     assert code == 4
     assert "was edited or cut" in err
+
+
+@pytest.mark.parametrize("path", ["{date}", "{date}/visits", "visits-{date}/of/{date}"])
+def test_a_ledger_from_a_backup_is_held_against_the_releases_of_all_days(ledger, path):
+    """The second release lies beside neither the first nor the one to come."""
+    home = ledger.parent
+    asked = {
+        "input": {"path": str(home / "input")},
+        "output": {"path": str(home / "lake" / path)},
+        "columns": {"quasi_identifiers": ["age"], "sensitive": "illness", "person": "patient"},
+        "ledger": {"path": str(ledger), "key": "env:LEDGER_KEY"},
+        "method": {"anatomy": {"l": 3}},
+    }
+    spec = parse_spec(asked)
+    today = storage.place(increments.dated(spec.output).path)
+    shutil.copytree(ledger, home / "backup")
+    entered(home, "lake/" + path.replace("{date}", "2026-02-01"))
+    assert increments.opened(spec, today).persons == 6
+    shutil.rmtree(ledger)
+    (home / "backup").rename(ledger)
+    with pytest.raises(SpecError, match="number 2, which this ledger does not have"):
+        increments.opened(spec, today)
 
 
 def test_persons_are_counted(ledger, capsys):

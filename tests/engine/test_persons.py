@@ -54,8 +54,9 @@ def noted(outcome: Any, name: str = "qit") -> list[int]:
     return sorted(row["note"] for row in outcome.table(name))
 
 
-def test_several_rows_of_a_person_are_refused_and_counted(door):
-    outcome = door.run(visits(), columns=columns())
+@pytest.mark.parametrize("command", cases("explain", nightly=["run"]))
+def test_several_rows_of_a_person_are_refused_and_counted(door, command):
+    outcome = door.run(visits(), command=command, columns=columns())
     outcome.refused(2, "columns.person: 60 persons have several rows, 180 in all", "repeated: latest", "(now patient)")
     assert "patient 7" not in outcome.err
 
@@ -77,7 +78,8 @@ def test_one_row_each_is_published_as_it_would_be_without_persons(door):
     assert "60 rows of 60 persons" in second.err.replace("\n", " ")
 
 
-@pytest.mark.parametrize(("repeated", "days"), cases(("latest", 0), nightly=[("first", 2)]))
+@nightly
+@pytest.mark.parametrize(("repeated", "days"), [("latest", 0), ("first", 2)])
 def test_first_and_latest_go_by_the_order_column_and_not_by_rows(door, repeated, days):
     """The latest visit stands first in the table, and the first last."""
     table = visits()
@@ -138,6 +140,7 @@ def _rows(spark: Any, frame: Any) -> persons.Rows:
     return persons.rows_of_persons(given, microdata(given, spec, Missing()), spec.person, None, bytes(range(32)))
 
 
+@pytest.mark.every_spark
 def test_the_count_shuffles_hashes_and_no_rows(spark, tmp_path):
     path = str(tmp_path / "t")
     spark.createDataFrame([(i, "a" * 50) for i in range(100)], "person int, kind string").write.parquet(path)
@@ -150,6 +153,7 @@ def test_the_count_shuffles_hashes_and_no_rows(spark, tmp_path):
     assert persons.counted(whose.hashed) == persons.PersonCounts(100, 0, 100, 0, 0)
 
 
+@pytest.mark.every_spark
 def test_who_is_one_person(spark):
     """A number and its text are one; parts of a person never run together; case and blanks tell apart."""
     frame = spark.sql(
@@ -210,13 +214,13 @@ def test_an_input_whose_plan_does_not_repeat_is_written_out_with_hashes_alone(do
     assert {p.name for p in (door.home / "release").iterdir()} == {"qit", "st", "manifest.json"}
 
 
+@nightly
 def test_explain_says_it(door):
     outcome = door.run(visits(), command="explain", columns=columns(), persons={"repeated": "random"})
     assert outcome.code == 0, outcome.err
     assert "180 rows of 60 persons; 120 left out (one of each person is drawn by the key)" in " ".join(
         outcome.out.split()
     )
-    door.run(visits(), command="explain", columns=columns()).refused(2, "60 persons have several rows")
 
 
 @nightly

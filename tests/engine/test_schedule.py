@@ -17,6 +17,7 @@ from anonlib import increments
 from anonlib.privacy.f_privacy import FPrivacy
 from anonlib.release import ledger as ledgers
 from anonlib.release import ledger_files, storage
+from anonlib.release.manifest import Manifest
 from tests.contract.methods import asked, over, publishes_other
 from tests.door import KEY, OTHER_KEY, VALUES, people, with_column
 from tests.thorough import nightly
@@ -33,6 +34,14 @@ def month(first: int, last: int, values: Any = VALUES) -> pa.Table:
     return with_column(table, "patient", [f"patient {i}" for i in range(first, last)])
 
 
+def visits_of(table: pa.Table) -> pa.Table:
+    """Three visits of each person: the first, the third and the second, so that the latest stands neither first nor last."""
+    early = with_column(table, "note", [note + 1 for note in table["note"].to_pylist()])
+    late = with_column(table, "note", [note + 2 for note in table["note"].to_pylist()])
+    parts = ((early, 1), (late, 3), (table, 2))
+    return pa.concat_tables(part.append_column("day", pa.array([day] * len(part), pa.int32())) for part, day in parts)
+
+
 def columns(other: bool = True) -> dict[str, Any]:
     where = {"other": ["note"]} if other else {"identifiers": ["note"]}
     quasi = [{"name": "age", "type": "numeric"}, "country"]
@@ -43,7 +52,7 @@ class Schedule:
     """A door whose runs share a ledger."""
 
     def __init__(self, door: Any, monkeypatch: Any) -> None:
-        self.door, self.home = door, door.home
+        self.door, self.home, self.monkeypatch = door, door.home, monkeypatch
         monkeypatch.setenv("LEDGER_KEY", OTHER_KEY)
         self.path = door.home / "ledger"
         started = door.call("ledger", str(self.path), "--key", "env:LEDGER_KEY", "--new")
@@ -65,12 +74,96 @@ class Schedule:
             found.update(note // 7 for note in pq.read_table(path)["note"].to_pylist())
         return found
 
+    def opened(self) -> ledgers.Ledger:
+        """The ledger, as the next run finds it."""
+        return ledgers.open_ledger(str(self.path), bytes.fromhex(OTHER_KEY))
+
+    def dies(self, step: str, table: Any, output: str, **changes: Any) -> None:
+        """A run that ends at a step of `WALK`, and nothing tidies up after it."""
+        where, name, when = WALK[step]
+        with self.monkeypatch.context() as patch:
+            patch.setattr(storage, "discard", lambda place: None)
+            patch.setattr(ledgers.Ledger, "withdraw", lambda self, entry: False)
+            patch.setattr(ledger_files.Files, "remove_folder", lambda self, name: None)
+            patch.setattr(where, name, dying(getattr(where, name), when))
+            with pytest.raises(Died):
+                self.run(table, output, **changes)
+
+    def holds_hashes_alone(self, persons: int) -> None:
+        """Neither key nor anybody's name stands in any file; so many persons do, of 16 bytes each, nobody twice."""
+        held = [p.read_bytes() for p in self.path.rglob("*") if p.is_file()]
+        keys = [bytes.fromhex(key) for key in (KEY, OTHER_KEY)]
+        secrets = [b"patient 7", *keys, *(key.hex().encode() for key in keys)]
+        assert not [1 for data in held for secret in secrets if secret in data]
+        rows = pa.concat_tables(pq.read_table(p) for p in self.path.glob("persons/*/"))
+        assert rows.schema == pa.schema([("person", pa.binary())])
+        assert {len(person) for person in rows["person"].to_pylist()} == {16}
+        assert len(set(rows["person"].to_pylist())) == len(rows) == persons
+
+
+class Died(BaseException):
+    """The run ends here, and nothing tidies up after it."""
+
+
+def dying(function: Any, when: str) -> Any:
+    def dies(*given: Any, **named: Any) -> Any:
+        if when == "after":
+            function(*given, **named)
+        raise Died
+
+    return dies
+
+
+WALK = {
+    "before staging": (storage, "begin", "before"),
+    "staged": (storage, "begin", "after"),
+    "persons chosen": (increments, "chosen", "after"),
+    "tables staged and audited": (increments, "entered_persons", "before"),
+    "persons written": (increments, "entered_persons", "after"),
+    "before the entry": (ledgers.Ledger, "enter", "before"),
+    "between ledger and manifest": (ledgers.Ledger, "enter", "after"),
+    "at the manifest": (storage, "publish", "before"),
+    "between manifest and outcome": (storage, "publish", "after"),
+    "after": (ledgers.Ledger, "settle", "after"),
+}
+"""{step of a run: (where it is taken, by what, before or after that)}."""
+
 
 @pytest.fixture
 def schedule(door, monkeypatch):
     return Schedule(door, monkeypatch)
 
 
+def test_a_schedule_from_month_to_month(schedule, monkeypatch):
+    """Several visits a person, in a run that dies when its release is out; one that dies in between; too few; and everybody left."""
+    monkeypatch.setattr(ledgers, "_still_runs", lambda entry: False)
+    visits = columns() | {"identifiers": ["day"]}
+    latest = {"persons": {"repeated": "latest", "order": "DAY"}, "columns": visits}
+    schedule.dies("between manifest and outcome", visits_of(month(0, 60)), "m1", **latest)
+    told = Manifest.from_json((schedule.home / "m1" / "manifest.json").read_text(encoding="utf-8")).persons
+    assert (told.rows, told.persons, told.left_out, told.known) == (180, 60, 120, 0)
+    assert [note % 7 for note in pq.read_table(schedule.home / "m1" / "qit")["note"].to_pylist()] == [2] * 60
+    assert schedule.opened().persons == 60
+
+    schedule.dies("between ledger and manifest", month(0, 72), "m2")
+    assert (schedule.home / "m2").exists() is False
+    assert schedule.opened().persons == 60
+
+    waited = schedule.run(month(60, 108, ["flu"]).take([24, 30, 36, 42]), "m4", ledger={"wait": True})
+    assert waited.code == 0
+    assert "nothing was published, and everybody is left for next time: 4 new persons" in " ".join(waited.err.split())
+    assert not waited.output.exists()
+    last = schedule.run(month(0, 108), "m5").published()
+    part = last.manifest.ledger
+    assert (part.number, part.persons, last.manifest.persons.known) == (3, 48, 60)
+    assert schedule.out() == Counter(range(108))
+    code, seen = schedule.look()
+    assert (code, seen["passed"], seen["persons"]) == (0, True, 108)
+    assert [release["outcome"] for release in seen["releases"]] == ["published", "void", "published"]
+    schedule.holds_hashes_alone(108)
+
+
+@nightly
 def test_three_months_that_overlap(schedule):
     for name, table, new in (("m1", month(0, 60), 60), ("m2", month(30, 105), 45), ("m3", month(0, 120), 15)):
         outcome = schedule.run(table, name).published()
@@ -86,13 +179,7 @@ def test_three_months_that_overlap(schedule):
     assert [(r["number"], r["persons"], r["outcome"], r["manifest"]) for r in seen["releases"]] == [
         (1, 60, "published", "the same"), (2, 45, "published", "the same"), (3, 15, "published", "the same")
     ]  # fmt: skip
-    held = [p.read_bytes() for p in schedule.path.rglob("*") if p.is_file()]
-    keys = [bytes.fromhex(key) for key in (KEY, OTHER_KEY)]
-    assert not [1 for data in held for key in keys if key in data or key.hex().encode() in data or b"patient 7" in data]
-    rows = pa.concat_tables(pq.read_table(p) for p in schedule.path.glob("persons/*/"))
-    assert rows.schema == pa.schema([("person", pa.binary())])
-    assert {len(person) for person in rows["person"].to_pylist()} == {16}
-    assert len(set(rows["person"].to_pylist())) == 120
+    schedule.holds_hashes_alone(120)
 
 
 @nightly
@@ -114,6 +201,7 @@ def test_persons_who_are_out_are_refused_where_the_spec_says_so(schedule):
     schedule.run(month(60, 120), "m2", ledger=asked_for).published()
 
 
+@nightly
 def test_an_increment_that_is_too_small(schedule):
     """4 persons of one value, of which a third of a bucket may be, need 24 others among whom it is as common as so far; nobody is lost."""
     schedule.run(month(0, 60), "m1").published()
@@ -206,55 +294,22 @@ def test_a_damaged_ledger_publishes_nobody(schedule, damage):
     assert words in seen["fault"]
 
 
-class Died(BaseException):
-    """The run ends here, and nothing tidies up after it."""
-
-
-WALK = (
-    ("before staging", storage, "begin", "before"),
-    ("staged", storage, "begin", "after"),
-    ("persons chosen", increments, "chosen", "after"),
-    ("tables staged and audited", increments, "entered_persons", "before"),
-    ("persons written", increments, "entered_persons", "after"),
-    ("before the entry", ledgers.Ledger, "enter", "before"),
-    ("between ledger and manifest", ledgers.Ledger, "enter", "after"),
-    ("at the manifest", storage, "publish", "before"),
-    ("between manifest and outcome", storage, "publish", "after"),
-    ("after", ledgers.Ledger, "settle", "after"),
-)
-
-
+@nightly
 def test_a_run_that_dies_anywhere_publishes_nobody_twice_and_loses_nobody(schedule, monkeypatch):
     """Month after month each run dies one step later, and the next month's finds the ledger as it was left."""
     monkeypatch.setattr(ledgers, "_still_runs", lambda entry: False)
     last = 0
-    for step, (words, where, name, when) in enumerate(WALK, 1):
+    for number, step in enumerate(WALK, 1):
         last += 12
-        with monkeypatch.context() as patch:
-            patch.setattr(storage, "discard", lambda place: None)
-            patch.setattr(ledgers.Ledger, "withdraw", lambda self, entry: False)
-            patch.setattr(ledger_files.Files, "remove_folder", lambda self, name: None)
-            patch.setattr(where, name, dying(getattr(where, name), when))
-            with pytest.raises(Died):
-                schedule.run(month(0, last), f"m{step}")
+        schedule.dies(step, month(0, last), f"m{number}")
         seen = schedule.out()
-        assert not [person for person, times in seen.items() if times > 1], words
-        shown = (schedule.home / f"m{step}" / "manifest.json").exists()
-        assert shown == (words in ("between manifest and outcome", "after")), words
-        ledger = ledgers.open_ledger(str(schedule.path), bytes.fromhex(OTHER_KEY))
-        assert ledger.persons == sum(seen.values()), words
+        assert not [person for person, times in seen.items() if times > 1], step
+        shown = (schedule.home / f"m{number}" / "manifest.json").exists()
+        assert shown == (step in ("between manifest and outcome", "after")), step
+        assert schedule.opened().persons == sum(seen.values()), step
     schedule.run(month(0, last + 12), "m99").published()
     assert schedule.out() == Counter(range(last + 12))
     assert schedule.look()[0] == 0
-
-
-def dying(function: Any, when: str) -> Any:
-    def dies(*given: Any, **named: Any) -> Any:
-        if when == "after":
-            function(*given, **named)
-        raise Died
-
-    return dies
 
 
 @nightly
@@ -372,6 +427,7 @@ def test_runs_from_a_notebook(schedule, spark):
     assert look(str(schedule.path), "env:LEDGER_KEY").persons == 60
 
 
+@nightly
 def test_thresholds_of_a_small_month_follow_from_all_months(schedule, monkeypatch):
     """60 persons have HIV in a sixth; of 24 new ones half have it. By its own shares the month would not protect it."""
     by_formula = {"theta": "1.5", "offset": "0.1"}

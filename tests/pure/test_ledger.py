@@ -205,6 +205,85 @@ def test_a_process_of_the_same_number_that_began_later_is_another():
     assert ledgers._process(gone) == "process 0"
 
 
+def test_a_process_whose_exit_nobody_has_fetched_is_no_more():
+    """Killed in a container whose first process fetches none, it keeps its number for as long as the container lives."""
+    killed = os.fork()
+    if killed == 0:
+        os._exit(0)
+    try:
+        os.waitid(os.P_PID, killed, os.WEXITED | os.WNOWAIT)  # it has ended, and is left as it is
+        os.kill(killed, 0)
+        if Path(f"/proc/{killed}/stat").exists():
+            assert ledgers._process(killed) == "process 0"
+    finally:
+        os.waitpid(killed, 0)
+
+
+@pytest.mark.parametrize("step", ["_is_out", "settle"])
+def test_an_opening_that_dies_while_it_finds_out_leaves_the_proof(home, monkeypatch, step):
+    """The staging folder was taken away, and nobody has said so yet: the release was never shown, and nobody need be asked."""
+    started(home)
+    with pytest.raises(Died):
+        publish(home, "r", die_at("entered"))
+    dead(monkeypatch)
+    asked = 0
+
+    def dies(*_: object) -> bool:
+        nonlocal asked
+        asked += 1
+        if step == "_is_out" and asked == 1:  # before it takes anything away
+            return False
+        raise Died
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ledgers if step == "_is_out" else Ledger, step, dies)
+        with pytest.raises(Died):
+            at(home)
+    assert [p.name for p in (home / "releases").iterdir()] != []
+    assert [e.outcome for e in at(home).entries] == ["void"]
+    assert list((home / "releases").iterdir()) == []
+    publish(home, "r")
+    assert at(home).persons == 3
+
+
+def test_a_run_that_fails_and_cannot_say_so_is_settled_by_the_next(home, monkeypatch):
+    """The disk is full: neither the release nor the entry's outcome can be written."""
+    started(home)
+    ledger = at(home)
+    place = storage.place(str(home / "releases" / "r"))
+    storage.begin(place)
+    entry = ledger.enter(place, manifest(ledger), 3, persons_in(ledger), COLUMNS, [])
+
+    def full(*_: object) -> None:
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Files, "create", full)
+        with pytest.raises(OSError, match="no space"):
+            ledger.withdraw(entry)
+    storage.discard(place)
+    dead(monkeypatch)
+    assert [e.outcome for e in at(home).entries] == ["void"]
+    assert list((home / "releases").iterdir()) == []
+
+
+def test_two_who_open_a_ledger_at_once_say_the_same(home, monkeypatch):
+    """The second takes the staging folder away, and has settled the entry, between two steps of the first."""
+    started(home)
+    with pytest.raises(Died):
+        publish(home, "r", die_at("entered"))
+    dead(monkeypatch)
+    seize = storage.seize
+
+    def meanwhile(place: storage.Place) -> bool:
+        monkeypatch.setattr(storage, "seize", seize)
+        assert [e.outcome for e in at(home).entries] == ["void"]
+        return seize(place)
+
+    monkeypatch.setattr(storage, "seize", meanwhile)
+    assert [e.outcome for e in at(home).entries] == ["void"]
+
+
 def test_a_run_that_fails_withdraws_its_entry(home):
     started(home)
     ledger = at(home)
@@ -278,6 +357,16 @@ def test_a_release_that_is_out_is_not_voided(home):
         ledgers.void(open_ledger(str(home / "ledger"), KEY, settle=False), 1)
 
 
+def test_a_release_whose_run_still_lives_is_not_voided(home):
+    """On an object store it would be shown after all."""
+    started(home)
+    with pytest.raises(Died):
+        publish(home, "r", die_at("entered"))
+    with pytest.raises(SpecError, match=r"another run .* is publishing release 1"):
+        ledgers.void(open_ledger(str(home / "ledger"), KEY, settle=False), 1)
+    assert [e.outcome for e in open_ledger(str(home / "ledger"), KEY, settle=False).entries] == [""]
+
+
 def test_looking_settles_nothing(home):
     started(home)
     with pytest.raises(Died):
@@ -286,6 +375,19 @@ def test_looking_settles_nothing(home):
     ledger = open_ledger(str(home / "ledger"), KEY, settle=False)
     assert [e.outcome for e in ledger.entries] == [""]
     assert ledger.published == ()
+    assert sorted(p for p in home.rglob("*")) == before
+
+
+def test_whoever_only_looks_counts_a_release_that_lies_there(home):
+    """Its run died before the outcome: that is no old copy of the ledger, and its persons are out."""
+    started(home)
+    with pytest.raises(Died):
+        publish(home, "r", die_at("published"))
+    before = sorted(p for p in home.rglob("*"))
+    ledger = open_ledger(str(home / "ledger"), KEY, settle=False)
+    assert ledger.persons == 3
+    ledger.check_files()
+    ledger.check_releases(ledger.beside() | storage.manifests_beside(storage.place(str(home / "releases" / "s"))))
     assert sorted(p for p in home.rglob("*")) == before
 
 
