@@ -140,9 +140,9 @@ def stream(
         with _progress() as say:
             streamed = run_stream(spec, _session(master, remote, say), once=once, flush=flush, say=say)
     except KeyboardInterrupt:
-        if once:
-            raise
         err.print("anonlib: stopped; what was shown stays, and the next start goes on from there")
+        if once:  # it has not taken all that had arrived
+            raise typer.Exit(1) from None
         return
     manifest = streamed.release.manifest
     if as_json:

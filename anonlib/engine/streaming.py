@@ -11,6 +11,7 @@ before, so a kernel without chance of its own gives the same rows. Connect has t
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ import pandas as pd
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from anonlib.domains import CategoricalDomain
@@ -212,6 +214,11 @@ def with_state(records: DataFrame, play: Play, schema: str) -> DataFrame:
     return grouped.applyInPandasWithState(task, schema, "state binary", "append", GroupStateTimeout.NoTimeout)
 
 
+_STOPPED = (
+    "py4j.protocol.Py4JJavaError: An error occurred while calling a batch's handler: java.lang.InterruptedException"
+)
+"""What Spark takes for the end of a batch by `stop` (its `PROXY_ERROR`, a pattern that overflows the stack on the long text of the true
+error, so that a stop ended in a page of Java frames)."""
 _PLAN = "=== Streaming Query ==="
 """Where Spark's report of a failed query goes on with its plan."""
 SETTINGS = {
@@ -226,13 +233,14 @@ def run_query(
     """Run the query until all that has arrived is handled (`once`), or until it is stopped. What `handle` raises is raised here."""
     spark = output.sparkSession
     failures: list[BaseException] = []
+    stopping = threading.Event()
 
     def guarded(batch: DataFrame, number: int) -> None:
         try:
             handle(batch, number)
         except BaseException as error:
             failures.append(error)
-            raise
+            raise RuntimeError(_STOPPED if stopping.is_set() else type(error).__name__) from None
 
     partitions = min(shards, int(spark.conf.get("spark.sql.shuffle.partitions") or 200))
     settings = {**SETTINGS, "spark.sql.shuffle.partitions": str(max(1, partitions))}
@@ -243,15 +251,36 @@ def run_query(
             query = writer.start()
         try:
             with _quiet_bridge():
-                query.awaitTermination()
+                _wait(query)
         except Exception as error:
-            if failures and isinstance(failures[0], AnonlibError):
+            if failures:
                 raise failures[0] from None
             said = str(error).partition(_PLAN)[0]  # in the plan stand the sentences of all refusals, which are no news
             raise PySparkException(message=said) from None
         finally:
+            stopping.set()
             with suppress(Exception):
                 query.stop()
+
+
+def _wait(query: StreamingQuery) -> None:
+    """Return when the query has ended, raise what it failed of. Ctrl-C strikes here, and not in the bridge to Java, which would tell it as
+    an error and drop the connection.
+    """
+    ends: list[Exception | None] = []
+
+    def wait() -> None:
+        try:
+            query.awaitTermination()
+            ends.append(None)
+        except Exception as error:
+            ends.append(error)
+
+    waiting = threading.Thread(target=wait, name="a stream's end", daemon=True)
+    waiting.start()
+    waiting.join()
+    if (error := ends[0]) is not None:
+        raise error
 
 
 @contextmanager

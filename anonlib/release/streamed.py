@@ -146,7 +146,7 @@ def drop(path: str) -> None:
 def union(manifests: Sequence[Manifest]) -> Manifest:
     """All shown batches as one release: counts added up, the worst of what was achieved, means weighted by records.
 
-    Raises SpecError for no batch, or batches of different streams.
+    Raises SpecError for no batch, batches of different streams, and batches that do not promise the same.
     """
     if not manifests:
         raise SpecError("no batch of this stream is shown yet")
@@ -154,6 +154,7 @@ def union(manifests: Sequence[Manifest]) -> Manifest:
     streams = [manifest.stream for manifest in manifests if manifest.stream is not None]
     if len({part.id for part in streams}) != 1 or len(streams) != len(manifests):
         raise SpecError("the batches are not those of one stream; somebody put them together")
+    _same_promises(manifests)
     with_rows = [manifest for manifest in manifests if manifest.rows.published]
     rows = RowsPart(
         input=sum(m.rows.input for m in manifests),
@@ -176,6 +177,32 @@ def union(manifests: Sequence[Manifest]) -> Manifest:
             "stream": _stream(streams),
         }
     )
+
+
+def _same_promises(manifests: Sequence[Manifest]) -> None:
+    """Raises SpecError where a batch promises something else than the first: what a whole release promises is read from that one."""
+    first = _promises(manifests[0])
+    for manifest in manifests[1:]:
+        promises = _promises(manifest)
+        for name, promised in first.items():
+            if promises[name] != promised:
+                number = None if manifest.stream is None else manifest.stream.batch
+                raise SpecError(
+                    f"batch {number} has another {name} than the first batch of its stream; somebody changed a manifest"
+                )
+
+
+def _promises(manifest: Manifest) -> dict[str, Any]:
+    of = manifest.stream
+    assert of is not None
+    return {
+        "window": (of.window, of.advance, of.shard),
+        "list of sensitive values": of.values,
+        "method": manifest.method,
+        "promise": (manifest.guarantee.model, manifest.guarantee.sensitive, manifest.guarantee.asked),
+        "handling of missing values": manifest.missing,
+        "list of quasi-identifiers": manifest.quasi_identifiers,
+    }
 
 
 def _stream(parts: Sequence[StreamPart]) -> StreamPart:

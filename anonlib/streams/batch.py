@@ -22,6 +22,7 @@ import numpy as np
 import anonlib
 from anonlib.arrays import Int64Array
 from anonlib.audit import folder, folder_judge
+from anonlib.audit import persons as persons_judge
 from anonlib.audit.registry import AUDITORS
 from anonlib.engine import streaming, tables
 from anonlib.engine.boxes import decode
@@ -167,7 +168,8 @@ class Batches:
             )
         storage.drop_committers_notes(storage.Place(self.place.path, staging), [MICRODATA])
         lies_there = folder.look(staging, manifest, staged=True)
-        verdict = verdict.with_checks(folder_judge.judge(lies_there, manifest, staged=True))
+        besides = (*persons_judge.judge(manifest), *folder_judge.judge(lies_there, manifest, staged=True))
+        verdict = verdict.with_checks(besides)
         if not verdict.passed:
             raise AuditRefused(f"{refusal(verdict)}\nthe stream stops before this batch; what was shown before stays")
         batch = manifest.stream.batch if manifest.stream is not None else None
@@ -195,7 +197,7 @@ class Batches:
             layout="generalized",
             method=MethodPart(name=self.spec.method.name, parameters=self.spec.method.to_public_dict()),
             guarantee=self.guarantee.model_copy(update={"values": values}),
-            missing=self.spec.missing.to_public_dict(),
+            missing=self.spec.public_missing(),
             rows=RowsPart(input=shown + left_out, published=shown, dropped=left_out),
             solver=SolverPart(
                 name="symmetric sub-buckets", status="heuristic", setting=[], unit="classes", seconds=round(seconds, 3)

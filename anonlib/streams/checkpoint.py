@@ -6,16 +6,19 @@
     CHECKPOINT/ends/               the words that the stream ends, see `anonlib.engine.streaming.tell_flush`
     CHECKPOINT/spark/              offsets and state: the records that are not shown yet
     CHECKPOINT/work/               a micro-batch while it is worked on
+    CHECKPOINT/.lock               locked while a run goes on with the stream (on local disks; the file itself stays)
 
 On local disks the folder is made for its owner alone.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,7 +30,7 @@ from anonlib.release import storage, streamed
 from anonlib.spec.keys import KEY_BYTES
 from anonlib.spec.part import shown
 
-SETTINGS, KEY = "stream.json", "key"
+SETTINGS, KEY, LOCK = "stream.json", "key", ".lock"
 VERSION = 1
 
 
@@ -49,11 +52,36 @@ class Checkpoint:
         streamed.write_whole(self.below("evidence"), streamed.file_name(batch), json.dumps(evidence))
 
 
+@contextmanager
+def held(path: str) -> Iterator[None]:
+    """Hold the checkpoint at `path` alone: two runs of one stream would each take the other's half-written batch for rubbish.
+
+    Raises SpecError where another run holds it, or the folder cannot be made. Whoever is killed holds it no more. Only on local disks that
+    have locks: elsewhere nobody is kept out.
+    """
+    storage.private_folder(path)
+    system, inside = storage.file_system(path)
+    if not isinstance(system, fs.LocalFileSystem):
+        yield
+        return
+    with open(f"{inside}/{LOCK}", "ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SpecError(
+                f"stream.checkpoint {path!r}: another run of this stream is at work; wait until it ends, or stop it"
+            ) from None
+        except OSError:
+            pass  # a file system without locks
+        yield
+
+
 def claimed(path: str, output: str, settings: Mapping[str, Any], key: bytes | None) -> Checkpoint:
     """The checkpoint at `path`, begun now or gone on with.
 
     settings : all that shapes what is published; key : the key that the spec names, None for one that is drawn here and kept
-    Raises SpecError for a checkpoint of other settings or another output, and for an output that holds anything but this stream's batches.
+    Raises SpecError for a checkpoint of other settings or another output, and for an output that holds anything but this stream's batches,
+    all of them and none that the checkpoint does not know. To be called while it is `held`.
     """
     known = _read(path)
     if streamed.occupied(output):
@@ -73,12 +101,7 @@ def claimed(path: str, output: str, settings: Mapping[str, Any], key: bytes | No
             raise SpecError(
                 f"output.path {output!r} holds batches of another stream than the checkpoint at {path!r}; name its own output"
             )
-    committed = _committed(path)
-    if committed is not None and committed not in numbers:
-        raise SpecError(
-            f"output.path {output!r} has lost batch {committed}, which the checkpoint at {path!r} has shown; put the release back, or "
-            "begin another stream with another checkpoint and output"
-        )
+    _agree(path, output, numbers)
     return Checkpoint(path, known["id"], True, key if key is not None else _own_key(path))
 
 
@@ -150,11 +173,32 @@ def _same(path: str, known: Mapping[str, Any], output: str, settings: Mapping[st
             )
 
 
-def _committed(path: str) -> int | None:
-    """The last batch that Spark has done with."""
-    system, inside = storage.file_system(f"{path}/spark/commits")
+def _agree(path: str, output: str, numbers: Sequence[int]) -> None:
+    """Raises SpecError unless the batches of the output, ascending, are those that Spark has begun, and all that it has done with.
+
+    Without its offsets, or with older ones, Spark would cut what arrived into other batches under the same numbers: some records would
+    be shown twice, and some never.
+    """
+    committed, begun = _last(path, "commits"), _last(path, "offsets")
+    last = max(committed, *numbers[-1:], -1)
+    lost = min(set(range(last + 1)) - set(numbers), default=None)
+    if lost is not None:
+        raise SpecError(
+            f"output.path {output!r} has lost batch {lost}, which the checkpoint at {path!r} has shown; put the release back, or "
+            "begin another stream with another checkpoint and output"
+        )
+    if last > begun:
+        raise SpecError(
+            f"stream.checkpoint {path!r}: its state is lost or of an older time than output.path {output!r}, which holds batch {last}, and "
+            "records would be shown twice; put the newest state back, or begin another stream with another checkpoint and output"
+        )
+
+
+def _last(path: str, log: str) -> int:
+    """The newest batch of one of Spark's logs, -1 where there is none."""
+    system, inside = storage.file_system(f"{path}/spark/{log}")
     infos = system.get_file_info(fs.FileSelector(inside, allow_not_found=True))
-    return max((int(info.base_name) for info in infos if info.base_name.isdigit()), default=None)
+    return max((int(info.base_name) for info in infos if info.base_name.isdigit()), default=-1)
 
 
 def _absolute(path: str) -> str:

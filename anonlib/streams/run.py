@@ -37,7 +37,7 @@ from anonlib.spec.methods.sabre import Sabre
 from anonlib.spec.release import ReleaseSpec
 from anonlib.spec.stream import Stream
 from anonlib.streams.batch import Batches
-from anonlib.streams.checkpoint import Checkpoint, claimed
+from anonlib.streams.checkpoint import Checkpoint, claimed, held
 from anonlib.words import closeness_in_windows
 
 DRAWS = "stream: draws"
@@ -81,27 +81,29 @@ def stream(
         coding = _coding(spec, asked, spark, frame, table)
         place = streamed.Place(spec.output.path.rstrip("/"))
         named_key = _named_key(spec)
-        checkpoint = claimed(
-            asked.checkpoint.rstrip("/"), place.path, _settings(spec, asked, frame, coding, named_key), named_key
-        )
-        streamed.take_place(place)
-        say(f"{'going on with' if checkpoint.begun else 'beginning'} the stream at {place.path}")
-        batches = _batches(spec, spark, table, coding, checkpoint, place, named_key, say)
-        records = streaming.coded(frame, table, coding)
-        ends = storage.spark_path(checkpoint.below("ends"))
-        with_ends = records.unionByName(streaming.flushes(spark, ends, coding, records))
-        schema = box_schema(coding.quasi_identifiers, more=f"{EC_ID} bigint, {NOTES}")
-        played = streaming.with_state(with_ends, _played(spec, asked, coding, checkpoint), schema)
+        folder = asked.checkpoint.rstrip("/")
+        with held(folder):
+            checkpoint = claimed(folder, place.path, _settings(spec, asked, frame, coding, named_key), named_key)
+            streamed.take_place(place)
+            say(f"{'going on with' if checkpoint.begun else 'beginning'} the stream at {place.path}")
+            batches = _batches(spec, spark, table, coding, checkpoint, place, named_key, say)
+            records = streaming.coded(frame, table, coding)
+            ends = storage.spark_path(checkpoint.below("ends"))
+            with_ends = records.unionByName(streaming.flushes(spark, ends, coding, records))
+            schema = box_schema(coding.quasi_identifiers, more=f"{EC_ID} bigint, {NOTES}")
+            played = streaming.with_state(with_ends, _played(spec, asked, coding, checkpoint), schema)
 
-        def run() -> None:
-            at = storage.spark_path(checkpoint.below("spark"))
-            streaming.run_query(played, at, batches, coding.shards, once, asked.trigger, f"the stream at {place.path}")
+            def run() -> None:
+                at = storage.spark_path(checkpoint.below("spark"))
+                streaming.run_query(
+                    played, at, batches, coding.shards, once, asked.trigger, f"the stream at {place.path}"
+                )
 
-        run()
-        if flush:
-            say("ending the stream: what waits is shown as far as it may be")
-            streaming.tell_flush(spark, ends, coding.shards)
             run()
+            if flush:
+                say("ending the stream: what waits is shown as far as it may be")
+                streaming.tell_flush(spark, ends, coding.shards)
+                run()
     if not streamed.batch_numbers(place.path):
         raise SpecError(
             f"input: nothing has arrived yet, so nothing is shown at {place.path!r}; run again once there is something"
@@ -171,7 +173,7 @@ def _settings(
     return {
         "columns": spec.columns.to_public_dict(),
         "types of the input": {name: kinds[spelled[name.lower()]] for name in used},
-        "missing": spec.missing.to_public_dict(),
+        "missing": spec.public_missing(),
         "method": {spec.method.name: spec.method.to_public_dict()},
         "stream.window": asked.window,
         "stream.advance": asked.advance,

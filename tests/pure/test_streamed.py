@@ -37,7 +37,7 @@ def batch(
 
 
 def empty(number: int, arrived: int) -> Manifest:
-    full = batch(number, {"flu": 4})
+    full = batch(number, {"flu": 4}, values=["cold", "flu"])
     tables = {"microdata": full.tables["microdata"].model_copy(update={"rows": 0, "checksum": f"xxh64sum:{0:016x}"})}
     rows = full.rows.model_copy(update={"input": 0, "published": 0})
     stream = full.stream.model_copy(update={"arrived": arrived, "shown": 0}) if full.stream else None
@@ -49,7 +49,7 @@ def empty(number: int, arrived: int) -> Manifest:
 def test_batches_add_up():
     one, other = (
         batch(1, {"cold": 6, "flu": 4}, "1/5", 5, arrived=30),
-        batch(2, {"flu": 8}, "1/4", 4, missing=1, late=2),
+        batch(2, {"flu": 8}, "1/4", 4, values=["cold", "flu"], missing=1, late=2),
     )
     whole = streamed.union([empty(0, 7), one, other])
     assert (whole.rows.input, whole.rows.published) == (18, 18)
@@ -69,6 +69,17 @@ def test_batches_add_up():
     total = sum(int(m.tables["microdata"].checksum.removeprefix("xxh64sum:"), 16) for m in (one, other)) % (1 << 64)
     assert whole.tables["microdata"].checksum == f"xxh64sum:{total:016x}"
     assert whole.tables["microdata"].rows == sum(m.tables["microdata"].rows for m in (one, other))
+
+
+def test_batches_that_promise_other_things_are_none():
+    one = batch(0, {"flu": 4})
+    for change in ({"window": 40}, {"advance": 20}, {"shard": "age"}, {"values": ["cold", "flu"]}):
+        with pytest.raises(SpecError, match=r"batch 1 has another (window|list of sensitive values) than the first"):
+            streamed.union([one, batch(1, {"flu": 4}, **change)])
+    weaker = one.guarantee.model_copy(update={"asked": {"k": "2", "t": "1"}})
+    assert one.guarantee.asked != weaker.asked
+    with pytest.raises(SpecError, match="another promise"):
+        streamed.union([one, batch(1, {"flu": 4}).model_copy(update={"guarantee": weaker})])
 
 
 def test_batches_of_two_streams_are_none():
@@ -150,6 +161,9 @@ def test_what_does_not_belong_together_is_refused(tmp_path):
     refused("other settings: stream.window was 20 and is now 30", settings={**SETTINGS, "stream.window": 30})
     refused("other settings: more was an empty value and is now 1", settings={**SETTINGS, "more": 1})
     refused("is that of the stream at", output="elsewhere")
+    offsets = tmp_path / "private" / "spark" / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / "0").write_text("v1")
     shown(tmp_path, 0, id)
     assert begun(tmp_path).id == id
     refused("holds the batches of a stream whose checkpoint is not at", private="fresh")
