@@ -7,7 +7,6 @@ method which joins is run by all of them without a line here, when its example s
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +71,9 @@ def _method(suite: str, name: str) -> Any:
 def elsewhere() -> list[str]:
     """The methods that are made again in sessions of another kind, which takes a quarter of a minute each.
 
-    All of them in nightly runs; at every change the published ones and Mondrian, whose road the other baselines go too, and on Spark 3.5
-    one of each layout.
+    All of them in nightly runs; at every change one of each layout, of the generalized one the method with most random draws.
     """
-    newest = int(version("pyspark").split(".")[0]) >= 4
-    return some(METHODS, "bucketize", "perturb", "heterogeneous", *(("sabre", "mondrian") if newest else ()))
+    return some(METHODS, "bucketize", "perturb", "heterogeneous")
 
 
 def recipe_of(name: str) -> Recipe[Any]:
