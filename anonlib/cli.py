@@ -403,15 +403,7 @@ def _show_release(release: Release) -> None:
         out.print(f"[bold]Persons[/]   {increments.in_words(manifest.persons)}")
     for line in _solver_lines(manifest.solver):
         out.print(line)
-    for name, asked in manifest.guarantee.asked.items():
-        achieved = manifest.guarantee.achieved.get(name)
-        out.print(
-            f"[bold]{_escape(name):9}[/] asked {_escape(asked)}"
-            + (f", achieved {_escape(achieved)}" if achieved else "")
-        )
-    if manifest.utility:
-        measures = ", ".join(f"{name} {value:,.4g}" for name, value in manifest.utility.items())
-        out.print(f"[bold]Utility[/]   {_escape(measures)}")
+    _show_bounds(manifest)
     _show_worst(manifest)
     checks = manifest.audit.checks
     state = {True: "[green]passed[/]", False: "[red]FAILED[/]", None: "off"}[manifest.audit.passed]
@@ -422,6 +414,19 @@ def _show_release(release: Release) -> None:
         f'\nLook next: {_escape(release.path)}/manifest.json, or ask: anonlib query {_escape(release.path)} "..."\n',
         soft_wrap=True,
     )
+
+
+def _show_bounds(manifest: Manifest) -> None:
+    """What was asked and achieved, and what the release is worth."""
+    for name, asked in manifest.guarantee.asked.items():
+        achieved = manifest.guarantee.achieved.get(name)
+        out.print(
+            f"[bold]{_escape(name):9}[/] asked {_escape(asked)}"
+            + (f", achieved {_escape(achieved)}" if achieved else "")
+        )
+    if manifest.utility:
+        measures = ", ".join(f"{name} {value:,.4g}" for name, value in manifest.utility.items())
+        out.print(f"[bold]Utility[/]   {_escape(measures)}")
 
 
 def _show_stream(streamed: Streamed) -> None:
@@ -435,15 +440,7 @@ def _show_stream(streamed: Streamed) -> None:
         f"missing value + {part.outside:,} outside the domains; {part.late:,} came late"
     )
     out.print(f"[bold]Batches[/]   {part.batches:,}, {len(streamed.shown):,} of them by this run")
-    for name, asked in manifest.guarantee.asked.items():
-        achieved = manifest.guarantee.achieved.get(name)
-        out.print(
-            f"[bold]{_escape(name):9}[/] asked {_escape(asked)}"
-            + (f", achieved {_escape(achieved)}" if achieved else "")
-        )
-    if manifest.utility:
-        measures = ", ".join(f"{name} {value:,.4g}" for name, value in manifest.utility.items())
-        out.print(f"[bold]Utility[/]   {_escape(measures)}")
+    _show_bounds(manifest)
     out.print(
         f"\nLook next: {_escape(streamed.release.path)}/batches, or ask: anonlib audit {_escape(streamed.release.path)}\n",
         soft_wrap=True,

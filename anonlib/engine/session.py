@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from anonlib.engine.java import ensure_java
 
-__all__ = ["SparkSession", "keys_on_disks", "run_settings", "session", "split_settings"]
+__all__ = ["SparkSession", "keys_on_disks", "run_settings", "session", "set_meanwhile", "split_settings"]
 
 LOCAL_SETTINGS = {
     "spark.driver.memory": "6g",
@@ -96,16 +96,17 @@ FEW_SETTINGS = {
 
 def run_settings(spark: SparkSession) -> AbstractContextManager[None]:
     """`RUN_SETTINGS` for the duration; a session that refuses a setting keeps its own."""
-    return _set_meanwhile(spark, RUN_SETTINGS)
+    return set_meanwhile(spark, RUN_SETTINGS)
 
 
 def few_settings(spark: SparkSession, few: bool) -> AbstractContextManager[None]:
     """`FEW_SETTINGS` for the duration where there are `few` records; else nothing is touched."""
-    return _set_meanwhile(spark, FEW_SETTINGS if few else {})
+    return set_meanwhile(spark, FEW_SETTINGS if few else {})
 
 
 @contextmanager
-def _set_meanwhile(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+def set_meanwhile(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """`settings` for the duration, then as before; a session that refuses one keeps its own."""
     before: dict[str, str | None] = {}
     for name, value in settings.items():
         with suppress(Exception):  # a locked-down session keeps its own: slower batches, and its word on files

@@ -31,7 +31,7 @@ from anonlib.engine.failures import TaskRefusal, explained, refusal_text
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.numeric_codes import check_coded, code_of, code_type
 from anonlib.engine.relational import select, with_columns
-from anonlib.engine.session import _set_meanwhile
+from anonlib.engine.session import set_meanwhile
 from anonlib.engine.statistics import is_missing, value_text
 from anonlib.engine.tables import types
 from anonlib.engine.values import is_short, position_of, small_table
@@ -247,7 +247,7 @@ def run_query(
     with explained(doing):
         writer = output.writeStream.outputMode("append").option("checkpointLocation", checkpoint).foreachBatch(guarded)
         writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=trigger)
-        with _set_meanwhile(spark, settings):
+        with set_meanwhile(spark, settings):
             query = writer.start()
         try:
             with _quiet_bridge():
