@@ -24,7 +24,7 @@ lint: env  ## style, types and import contracts only
 	@$(BIN)/python scripts/check.py lint
 
 pure: env  ## the tests that need no Spark, in seconds
-	@$(BIN)/python -m pytest -m "not spark and not slow" tests
+	@$(BIN)/python scripts/check.py pure
 
 slow: env  ## the long statistical, cluster and scale tests
 	@JAVA_HOME=$$($(BIN)/python -m anonlib.engine.java) $(BIN)/python -m pytest -m slow tests

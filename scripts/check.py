@@ -4,6 +4,7 @@ Test runs go three at a time. Each tells the CPU seconds of all its processes to
 run costs on any machine, however busy; wall seconds of two lanes cannot fall below half of their sum on two cores.
 
 .venv/bin/python scripts/check.py lint       style, types, import contracts
+.venv/bin/python scripts/check.py pure       the tests that need no Spark, in two runs that share the work
 .venv/bin/python scripts/check.py all        these, all tests on the newest Spark, and on Spark 3.5 those that versions may change
 .venv/bin/python scripts/check.py nightly    these, all tests on the newest Spark, and all of the engine's on Spark 3.5
 """
@@ -57,6 +58,8 @@ TESTS = (
     Step("what versions may change, Spark 3.5", SPARK_3_5, (*PYTEST, "-m", "every_spark and not slow", *ON_3_5)),
     Step("tests that need no Spark", NEWEST, (*PYTEST, "-m", "not spark and not slow", "tests")),
 )
+WITHOUT_SPARK = (*PYTEST, *TOGETHER, "-m", "not spark and not slow", "tests")
+PURE = tuple(Step(f"tests that need no Spark, {part}", NEWEST, WITHOUT_SPARK) for part in ("one half", "the rest"))
 NIGHTLY = (
     Step("all tests, newest Spark", NEWEST, PYTEST),
     Step(
@@ -65,7 +68,12 @@ NIGHTLY = (
         (*PYTEST, "-m", "spark and not slow", *ON_3_5),
     ),
 )
-GROUPS = {"lint": (STYLE, SHAPE), "all": (STYLE, (*TESTS, *SHAPE)), "nightly": (STYLE, (*NIGHTLY, *SHAPE))}
+GROUPS = {
+    "lint": (STYLE, SHAPE),
+    "pure": ((), PURE),
+    "all": (STYLE, (*TESTS, *SHAPE)),
+    "nightly": (STYLE, (*NIGHTLY, *SHAPE)),
+}
 """name: (steps one after the other, steps `AT_ONCE` at a time)."""
 AT_ONCE = 3
 CPU_SECONDS = re.compile(r"CPU seconds of all processes: (\d+)")
@@ -148,7 +156,9 @@ def environment(folder: Path) -> dict[str, str]:
     find = [folder / "python", "-m", "anonlib.engine.java"]
     home = subprocess.run(find, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
     path = f"{folder}{os.pathsep}{os.environ.get('PATH', '')}"
-    return {**os.environ, "JAVA_HOME": home, "PATH": path, "PYTHONUNBUFFERED": "1"}
+    # thousands of tests in several runs, and every worker of Spark's, read the same modules: compile each once, whatever the shell says
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "JAVA_HOME": home, "PATH": path, "PYTHONUNBUFFERED": "1"}
 
 
 if __name__ == "__main__":

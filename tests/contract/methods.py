@@ -58,9 +58,18 @@ def asked(name: str, partition_size: int = PARTITION_SIZE) -> dict[str, Any]:
     return {name: parameters}
 
 
+AT_EVERY_CHANGE = ("bucketize", "perturb", "heterogeneous", "sabre", "mondrian")
+"""The published methods, and one of the baselines, which share all but their kernels; the suites run over every method at night."""
+
+
 def over(suite: str, *methods: str) -> pytest.MarkDecorator:
-    """Runs a test over every method (or over those named, which must stand for all: say why beside it); `suite` is its name in `EXCEPT`."""
-    return pytest.mark.parametrize("method", [_method(suite, name) for name in methods or METHODS])
+    """Runs a test over every method (or over those named, which must stand for all: say why beside it); `suite` is its name in `EXCEPT`.
+
+    Over `AT_EVERY_CHANGE` of them where it is not night.
+    """
+    everything = methods or tuple(METHODS)
+    now = some(everything, *(name for name in everything if methods or name in AT_EVERY_CHANGE))
+    return pytest.mark.parametrize("method", [_method(suite, name) for name in now])
 
 
 def _method(suite: str, name: str) -> Any:

@@ -52,7 +52,7 @@ def random_method(draw: random.Random, illness: list) -> dict:
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(trials(15, 8)), *(pytest.param(k, marks=pytest.mark.slow) for k in range(15, 60))]
+    "seed", [*range(trials(15, 5)), *(pytest.param(k, marks=pytest.mark.slow) for k in range(15, 60))]
 )
 def test_a_random_table(door, seed):
     """Published and true to its word, or refused with the reason; nothing in between."""

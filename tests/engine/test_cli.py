@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.door import KEY, VALUES, bucketize, multiset, of_its_own, people, staging, with_column
+from tests.thorough import cases
 
 pytestmark = pytest.mark.spark
 
@@ -185,7 +186,7 @@ sys.exit(main(["run", sys.argv[1], "--master", "local[1]"]))
 """
 
 
-@pytest.mark.parametrize("signalled", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("signalled", cases(signal.SIGKILL, nightly=(signal.SIGTERM,)))
 def test_a_killed_driver_leaves_nothing_that_reads_as_a_release_and_a_rerun_publishes(door, signalled):
     """Killed after `qit` and before `st`: the half that exists is hidden, and the rerun says that it is there."""
     source = door.input(people())

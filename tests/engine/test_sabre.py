@@ -16,6 +16,7 @@ from anonlib.errors import SpecError, Unsatisfiable
 from anonlib.hierarchy import parse_hierarchy
 from anonlib.spec.load import parse_spec
 from anonlib.workflow import explain, run
+from tests.thorough import some
 
 pytestmark = pytest.mark.spark
 
@@ -54,12 +55,14 @@ WAYS = {
     "approximate in partitions": {"k": 3, "neighbours": "approximate", "partition_size": 150, **LEAK},
     "exact": {"k": 3, "neighbours": "exact", **LEAK},
 }
+NOW = some(WAYS, "default", "in partitions", "refined", "approximate in partitions", "exact")
 
 
 SEVERAL = {
     "several": {"partition_size": 300},
     "several, approximate": {"neighbours": "approximate", "partition_size": 200, **LEAK},
 }
+SEVERAL_NOW = some(SEVERAL, "several, approximate")
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +77,7 @@ def releases(spark, tmp_path_factory):
     found = {
         name: anonlib.sabre(df, sensitive=PAY, identifiers=["illness"], output=str(folder / name), **common, **way)
         for name, way in WAYS.items()
+        if name in NOW
     }
     found["again"] = anonlib.sabre(
         df.orderBy("pay", "town").repartition(3),
@@ -84,8 +88,8 @@ def releases(spark, tmp_path_factory):
         **common,
         **WAYS["in partitions"],
     )
-    for name, way in SEVERAL.items():
-        found[name] = anonlib.sabre(df, sensitive=[PAY, SICK], output=str(folder / name), **common, **way)
+    for name in SEVERAL_NOW:
+        found[name] = anonlib.sabre(df, sensitive=[PAY, SICK], output=str(folder / name), **common, **SEVERAL[name])
     yield found
     monkey.undo()
 
@@ -109,7 +113,7 @@ def covered(row: dict, person: dict) -> bool:
     )
 
 
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("name", NOW)
 def test_every_class_is_close_by_scipy_s_distance_and_large_enough(releases, name):
     pay = table()["pay"].to_pylist()
     rank = {value: i for i, value in enumerate(sorted(set(pay)))}
@@ -129,7 +133,7 @@ def test_every_class_is_close_by_scipy_s_distance_and_large_enough(releases, nam
     assert float(anonlib.exact.exact(manifest.guarantee.achieved["t"])) == pytest.approx(farthest)
 
 
-@pytest.mark.parametrize("name", [*WAYS, *SEVERAL])
+@pytest.mark.parametrize("name", [*NOW, *SEVERAL_NOW])
 def test_every_record_is_published_once_in_a_box_that_holds_it(releases, name):
     assert Counter(row["pay"] for row in rows(releases[name])) == Counter(table()["pay"].to_pylist())
     left = table().to_pylist()
@@ -146,8 +150,8 @@ def test_the_sizes_that_the_tree_foretold_are_published(releases):
 
 
 def test_refining_loses_less(releases):
-    loss = {name: releases[name].manifest.utility["ail"] for name in WAYS}
-    assert max(loss["refined"], loss["refined in partitions"]) < min(loss["exact"], loss["approximate in partitions"])
+    loss = {name: releases[name].manifest.utility["ail"] for name in NOW}
+    assert max(loss[name] for name in NOW if "refined" in name) < min(loss["exact"], loss["approximate in partitions"])
 
 
 def test_the_order_and_the_partitions_of_the_input_say_nothing(releases):
@@ -156,7 +160,7 @@ def test_the_order_and_the_partitions_of_the_input_say_nothing(releases):
     assert one == other
 
 
-@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize("name", SEVERAL_NOW)
 def test_each_of_several_sensitive_columns_is_close(releases, name):
     release = releases[name]
     pay, ill = table()["pay"].to_pylist(), table()["illness"].to_pylist()

@@ -27,7 +27,7 @@ JUDGES: dict[str, Callable[..., Verdict]] = {
     "perturbed": perturbed_judge.judge,
     "generalized": generalized_judge.judge,
 }
-MANY = settings(max_examples=trials(1_000, 40), deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=trials(1_000, 25), deadline=None, suppress_health_check=list(HealthCheck))
 
 groups = some.lists(
     some.dictionaries(some.sampled_from("abcde"), some.integers(1, 5), min_size=1, max_size=5), min_size=1, max_size=5
@@ -337,7 +337,7 @@ def places(part: Any, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=trials(3_000, 80), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=trials(3_000, 40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=some.data())
 def test_the_judge_never_raises(layout, data):
     """Any one to three places of a manifest filled with junk, over facts that were true; the format may refuse it, the judge may not."""

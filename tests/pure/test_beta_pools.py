@@ -72,7 +72,7 @@ def test_no_shape_that_can_be_packed_loses_a_hundredth_less(table: list[int], be
 def test_tiny_tables_lose_what_they_must() -> None:
     """Beside every shape, split and packing there is: never less than can be, and no more than must be of a main pool and a rest."""
     tried = same = 0
-    for seed in range(trials(1500, 150)):
+    for seed in range(trials(1500, 75)):
         random = np.random.default_rng(seed)
         table = random.integers(1, 7, int(random.integers(2, 6))).astype(np.int64)
         part = table if seed % 2 else random.binomial(table, 0.6).astype(np.int64)
@@ -120,7 +120,7 @@ def test_buckets_stay_within_the_largest_that_can_be_matched() -> None:
 def test_records_are_set_aside_within_what_both_sides_hold() -> None:
     random = np.random.default_rng(2)
     tried = 0
-    for _ in range(trials(2000, 500)):
+    for _ in range(trials(2000, 200)):
         counts, holds, stays = (random.integers(0, 20, 5) for _ in range(3))
         number, c, size = (int(random.integers(1, 25)) for _ in range(3))
         for way in _WAYS:

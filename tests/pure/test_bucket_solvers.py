@@ -82,7 +82,7 @@ def assert_sound(solution: BucketSolution, counts, thresholds, largest) -> None:
     assert solution.bound <= solution.loss
 
 
-@settings(max_examples=trials(2200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=trials(2200, 80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(small_tables())
 def test_solvers_agree_with_exhaustive_search(table):
     counts, thresholds, largest = table

@@ -94,7 +94,7 @@ def tried(promise: str, number: int, only_made_up: bool = False) -> list[Told]:
 
 @pytest.mark.parametrize("promise", ["l", "beta"])
 def test_nobody_is_believed_beyond_the_bound(promise: str) -> None:
-    found = tried(promise, trials(2200, 100))
+    found = tried(promise, trials(2200, 50))
     assert [told for told in found if told.above or told.made_up] == []
     assert sum(told.pools > 1 for told in found) > len(found) / 10
     assert sum(told.buckets_of_several for told in found) > len(found) / 10

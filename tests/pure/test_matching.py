@@ -25,7 +25,7 @@ from anonlib.solvers.matching.l_buckets import l_buckets
 from tests.thorough import trials
 
 KEY = bytes(range(32))
-MANY = trials(350, 90)
+MANY = trials(350, 50)
 """Random tables of a kind."""
 DOMAINS = [
     NumericDomain("age", 0.0, 50.0),

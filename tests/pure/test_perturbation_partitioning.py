@@ -21,7 +21,7 @@ from anonlib.solvers.subtables.rearranging import rearrange
 from tests.oracles.adjacent_merges import best_runs, cost
 from tests.thorough import trials
 
-TABLES = trials(2_000, 400)
+TABLES = trials(2_000, 250)
 
 
 def frequency_vectors(seed: int, tables: int, values: int = 40):

@@ -12,9 +12,10 @@ from scipy.stats import chi2
 
 from anonlib.domains import NumericDomain
 from anonlib.privacy.class_requirements import frequency_diversity
+from tests.thorough import trials
 
 FALSE_ALARM = 1e-6
-KEYS, L = 2_000, 3
+KEYS, L = trials(2_000, 800), 3
 
 
 def edge_counts(draw: bool) -> np.ndarray:

@@ -50,7 +50,9 @@ def copy(tmp_path: Path) -> Path:
     """The tree with the toy method in it."""
     for part in PARTS:
         if (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                ROOT / part, tmp_path / part
+            )  # and what is compiled already, which knows its source by its time
         else:
             shutil.copy(ROOT / part, tmp_path / part)
     applied = subprocess.run(
