@@ -142,7 +142,6 @@ def test_rows_of_a_file_are_in_an_order_of_their_own_values(spark, tmp_path, of_
         assert [tuple(r) for r in again.collect()] == [tuple(r.values()) for r in stored.to_pylist()]
 
 
-@pytest.mark.every_spark
 def test_counts_kept_on_the_cluster_tell_as_many_partitions(spark, tmp_path, monkeypatch):
     folder, _ = people(tmp_path / "in", "illness")
     frame = spark.read.parquet(str(folder))

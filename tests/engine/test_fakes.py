@@ -16,7 +16,6 @@ def method(s: int = 2, l: int = 3, **more):  # noqa: E741
     return bucketize(l=l, max_bucket_size=2 * l - 1, fake_values=s, **more)
 
 
-@pytest.mark.every_spark
 @pytest.mark.parametrize("s", [1, 2])
 def test_each_bucket_lists_its_size_and_s_values_more(door, s):
     source = door.input(people(601))
@@ -98,7 +97,6 @@ def men_beside_mumps(outcome) -> int:
     return sum(1 for r in outcome.table("st") if r["illness"] == "mumps" and "m" in sexes[r["bucket_id"]])
 
 
-@pytest.mark.every_spark
 def test_a_planted_negative_association_is_learnt_and_avoided(door):
     """Every bucket with a man lacks mumps as a fake when it is avoided; without, a good share of them lists it."""
     source = door.input(associated())

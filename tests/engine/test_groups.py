@@ -217,7 +217,6 @@ def test_prefixes(made):
         assert found.low <= sum(place == "Lima" for _, _, place, _ in people) <= found.high
 
 
-@pytest.mark.every_spark
 def test_on_the_command_line(made, door):
     release = made[1]["buckets"]
     found = door.call("query", release.path, "age < 35", "--by", "sex", "--by", "stay", "--json")
