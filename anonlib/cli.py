@@ -40,6 +40,7 @@ from anonlib.spec.keys import resolve_key
 from anonlib.spec.ledger import read_reference
 from anonlib.spec.load import load_spec
 from anonlib.streams.evidence import windows_of
+from anonlib.streams.explain import explain as explain_stream
 from anonlib.streams.run import Streamed
 from anonlib.streams.run import stream as run_stream
 
@@ -112,10 +113,11 @@ def explain(
     master: Master = None,
     remote: Remote = None,
 ) -> None:
-    """Say what the solver would choose, from statistics alone: no record moves, nothing is written."""
+    """Say what the solver would choose, from statistics alone, or what a stream's windows lose: no record moves, nothing is written."""
     spec = load_spec(_conf(conf, conf_option))
     with _progress() as say:
-        explanation = workflow.explain(spec, _session(master, remote, say), say=say)
+        explains = workflow.explain if spec.stream is None else explain_stream
+        explanation = explains(spec, _session(master, remote, say), say=say)
     if as_json:
         _print_json({"guarantee": explanation.words, **explanation.facts})
     else:
@@ -146,8 +148,8 @@ def stream(
         return
     manifest = streamed.release.manifest
     if as_json:
-        shown = [batch.stream.batch for batch in streamed.shown if batch.stream is not None]
-        _print_json({"release": streamed.release.path, "shown": shown, "manifest": json.loads(manifest.to_json())})
+        parts = {"shown": list(streamed.shown), "manifest": json.loads(manifest.to_json())}
+        _print_json({"release": streamed.release.path, **parts})
     else:
         _show_stream(streamed)
 

@@ -18,6 +18,7 @@ from anonlib.spec.keys import resolve_key
 from anonlib.spec.ledger import read_reference
 from anonlib.spec.load import load_spec
 from anonlib.spec.release import ReleaseSpec
+from anonlib.streams.explain import explain as explain_stream
 
 
 def open_release(path: str, spark: SparkSession | None = None) -> Release:
@@ -33,8 +34,13 @@ def run(spec: ReleaseSpec | str | Path, spark: SparkSession | None = None, df: D
 def explain(
     spec: ReleaseSpec | str | Path, spark: SparkSession | None = None, df: DataFrame | None = None
 ) -> Explanation:
-    """What `run` would choose, from the statistics alone; nothing is written."""
-    return workflow.explain(_spec(spec), spark or session(), df)
+    """What `run` would choose, from the statistics alone, or what `stream` would lose and delay, on a sample; nothing is written.
+
+    df : a table instead of the spec's input; of a stream a sample of what arrives, no streaming DataFrame
+    """
+    asked = _spec(spec)
+    explains = workflow.explain if asked.stream is None else explain_stream
+    return explains(asked, spark or session(), df)
 
 
 def evaluate(

@@ -30,12 +30,13 @@ from anonlib.engine.domains import QuasiIdentifiers
 from anonlib.engine.failures import TaskRefusal, explained, refusal_text
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.numeric_codes import check_coded, code_of, code_type
-from anonlib.engine.relational import select, with_columns
+from anonlib.engine.relational import aggregate, rows, select, with_columns
 from anonlib.engine.session import set_meanwhile
 from anonlib.engine.statistics import is_missing, value_text
 from anonlib.engine.tables import types
 from anonlib.engine.values import is_short, position_of, small_table
 from anonlib.errors import AnonlibError, SpecError
+from anonlib.spec.stream import MOST_SHARDS
 from anonlib.sql import literal, quoted
 
 Play = Callable[[int, bytes | None, pd.DataFrame], tuple[bytes, dict[str, Any]]]
@@ -66,7 +67,12 @@ class Coding:
     @property
     def shards(self) -> int:
         """How many shards there are: 1 without a column for them."""
-        return 1 if self.shard is None else len(self._of_shard.values)
+        return len(self.shard_values)
+
+    @property
+    def shard_values(self) -> tuple[str | None, ...]:
+        """The values of the shard's column by the shard's number; one empty text without a column."""
+        return ("",) if self.shard is None else tuple(self._of_shard.values)
 
     @property
     def _of_shard(self) -> CategoricalDomain:
@@ -180,6 +186,24 @@ def _fate(
 
 def _refused(sentence: str) -> str:
     return f"CAST(raise_error({literal(refusal_text(sentence, SpecError))}) AS INT)"
+
+
+def fates(records: DataFrame) -> dict[tuple[int, int], int]:
+    """{(shard, fate): how many records of `coded`} of a table. One scan."""
+    with explained("counting what is there"):
+        counted = rows(aggregate(records, ["shard", "fate"], {"records": "count(1)"}), 4 * MOST_SHARDS)
+    return {(row["shard"], row["fate"]): row["records"] for row in counted}
+
+
+def newest(records: DataFrame, shard: int, at_most: int) -> pd.DataFrame:
+    """The records of `coded` of a table and a shard that are to be published and arrived last, as they arrived; ties in any order.
+
+    At most `at_most` on the driver. One scan.
+    """
+    chosen = records.where((F.col("fate") == TO_PUBLISH) & (F.col("shard") == shard))
+    with explained("reading a sample"):
+        sample: pd.DataFrame = chosen.orderBy(F.col("due").desc(), F.rand(0)).limit(at_most).toPandas()  # bounded
+    return sample.sort_values("due", kind="stable", ignore_index=True)
 
 
 def flushes(spark: SparkSession, path: str, coding: Coding, like: DataFrame) -> DataFrame:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,7 +56,6 @@ from anonlib.streams.checkpoint import Checkpoint
 from anonlib.workflow import completed, refusal
 
 MOST_NOTES = 200_000
-Shown = Callable[[Manifest], None]
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,8 @@ class Notes:
 class Batches:
     """Handles the micro-batches of one stream: `anonlib.engine.streaming.Handle`.
 
-    guarantee : without counts; kind : Spark type of the sensitive column; done : told the manifest of every batch that is shown
+    guarantee : without counts; kind : Spark type of the sensitive column
+    done : numbers of the batches that this run showed, no more: it may run for years
     """
 
     spark: SparkSession
@@ -90,7 +89,7 @@ class Batches:
     place: streamed.Place
     key_tag: str
     say: Say
-    done: list[Manifest] = field(default_factory=list)
+    done: list[int] = field(default_factory=list)
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         """Show the batch. Raises AuditRefused, and then nothing of it is visible and the stream stops."""
@@ -119,7 +118,7 @@ class Batches:
         windows = {str(of): spread for of, spread in notes.windows.items()}
         self.checkpoint.keep_evidence(number, {"windows": windows, "advances": notes.advances, "counts": notes.counts})
         streamed.show(self.place, number, manifest.to_json())
-        self.done.append(manifest)
+        self.done.append(number)
         self.say(_told(number, n, notes))
 
     def _staged(self, frame: DataFrame, path: str, doing: str) -> DataFrame:

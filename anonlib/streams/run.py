@@ -6,11 +6,8 @@ One shuffle of the codes of what arrives, one of what is shown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from anonlib.engine import reading, streaming
 from anonlib.engine.boxes import box_schema
@@ -19,36 +16,30 @@ from anonlib.engine.relational import DataFrame
 from anonlib.engine.session import SparkSession, keys_on_disks, run_settings
 from anonlib.engine.streaming import Coding
 from anonlib.engine.tables import types
-from anonlib.engine.told_domains import told_domains
 from anonlib.errors import SpecError
-from anonlib.exact import text
 from anonlib.keyed import derive
-from anonlib.methods.class_promises import ground_distance, guarantee_part
 from anonlib.methods.recipe import Say
 from anonlib.methods.sabre_stream import NOTES, Played
-from anonlib.privacy.counts import SensitiveCounts
-from anonlib.privacy.t_closeness import TCloseness
 from anonlib.release import generalized, storage, streamed
-from anonlib.release.manifest import GuaranteePart, Manifest
 from anonlib.release.opened import Release, open_release
 from anonlib.spec.keys import key_tag, resolve_key, run_key
 from anonlib.spec.layouts import EC_ID
 from anonlib.spec.methods.sabre import Sabre
 from anonlib.spec.release import ReleaseSpec
 from anonlib.spec.stream import Stream
+from anonlib.streams import terms
 from anonlib.streams.batch import Batches
 from anonlib.streams.checkpoint import Checkpoint, claimed, held
-from anonlib.words import closeness_in_windows
 
 DRAWS = "stream: draws"
 
 
 @dataclass(frozen=True)
 class Streamed:
-    """What a run of a stream did. release : all that is shown of the stream; shown : the batches that this run showed."""
+    """What a run of a stream did. release : all that is shown of the stream; shown : numbers of the batches that this run showed."""
 
     release: Release
-    shown: tuple[Manifest, ...]
+    shown: tuple[int, ...]
 
 
 def _silent(_: str) -> None:
@@ -78,7 +69,7 @@ def stream(
             say(warning)
         frame = _opened(spec, asked, spark) if frame is None else frame
         table = microdata(frame, spec.columns, spec.missing)
-        coding = _coding(spec, asked, spark, frame, table)
+        coding = terms.coding(spec, asked, spark, frame, table)
         place = streamed.Place(spec.output.path.rstrip("/"))
         named_key = _named_key(spec)
         folder = asked.checkpoint.rstrip("/")
@@ -133,24 +124,8 @@ def _checked(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None, on
 
 
 def _opened(spec: ReleaseSpec, asked: Stream, spark: SparkSession) -> DataFrame:
-    if spec.input is None:
-        raise SpecError(
-            "input: missing; name the folder that files arrive in, e.g. input: {path: data/arriving, format: parquet}"
-        )
-    used = {name for role, name in spec.columns.roles() if role != "identifiers"} | {asked.order or ""}
-    return reading.read_stream(spark, spec.input, used - {""}, asked.files)
-
-
-def _coding(spec: ReleaseSpec, asked: Stream, spark: SparkSession, frame: DataFrame, table: Microdata) -> Coding:
-    kinds = types(frame)
-    spelled = {name.lower(): name for name in kinds}
-    order = None if asked.order is None else spelled[asked.order.lower()]
-    if order is not None:
-        streaming.check_order(order, kinds[order])
-    domains, values = told_domains(spark, spec.columns, asked.domains, kinds)
-    generalized.check_names(domains, {table.sensitive: kinds[table.sensitive]}, True)
-    shard = None if asked.shard is None else spelled[asked.shard.lower()]
-    return Coding(domains, values, order, shard, asked.outside)
+    source, used = terms.source(spec, asked)
+    return reading.read_stream(spark, source, used, asked.files)
 
 
 def _named_key(spec: ReleaseSpec) -> bytes | None:
@@ -191,16 +166,12 @@ def _hierarchy(spec: ReleaseSpec) -> list[list[str]]:
     return [] if tree is None else [list(row) for row in tree.rows]
 
 
-def _counts(coding: Coding) -> SensitiveCounts:
-    return SensitiveCounts(coding.values, np.ones(len(coding.values), dtype=np.int64))
-
-
 def _played(spec: ReleaseSpec, asked: Stream, coding: Coding, checkpoint: Checkpoint) -> Played:
     method = spec.method
     assert isinstance(method, Sabre)
     fates = (streaming.TO_PUBLISH, streaming.MISSING, streaming.OUTSIDE, streaming.FLUSH)
     key = derive(checkpoint.key, DRAWS, checkpoint.id)
-    distance = ground_distance(spec.columns.sensitive[0], _counts(coding))
+    distance = terms.distance(spec, coding)
     return Played(
         coding.quasi_identifiers.domains, distance, asked.window, asked.advance, method.k, method.t, fates, key
     )
@@ -218,18 +189,5 @@ def _batches(
 ) -> Batches:
     kind = types(table.frame)[table.sensitive]
     tag = "" if named_key is None else key_tag(named_key)
-    guarantee = _guarantee(spec, table.sensitive, kind, coding)
+    guarantee = terms.guarantee(spec, table.sensitive, kind, coding)
     return Batches(spark, spec, coding, (table.sensitive, kind), guarantee, checkpoint, place, tag, say)
-
-
-def _guarantee(spec: ReleaseSpec, name: str, kind: str, coding: Coding) -> GuaranteePart:
-    """The promise of every batch, without counts of values."""
-    method, asked = spec.method, spec.stream
-    assert isinstance(method, Sabre)
-    assert asked is not None
-    counts, column = _counts(coding), spec.columns.sensitive[0]
-    closeness = TCloseness(ground_distance(column, counts), counts.counts, method.t)
-    words = closeness_in_windows(name, closeness.distance.kind, method.t, method.k, asked.window, coding.shard)
-    numbers: Mapping[str, str] = {"t": text(method.t), "k": str(method.k)}
-    part = guarantee_part("(omega, t)-closeness", words, name, kind, column, counts, dict(numbers), closeness)
-    return part.model_copy(update={"values": []})

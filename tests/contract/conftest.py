@@ -17,10 +17,13 @@ import yaml
 from anonlib import workflow
 from anonlib.spec import load_spec
 from tests.contract import tables
+from tests.contract.cluster import cluster
 from tests.contract.elsewhere import ONE_FILE_EACH
 from tests.contract.gathered import Gathered, gathered
 from tests.contract.methods import asked, elsewhere, in_depth, publishes_other
 from tests.door import Outcome, cut, key_file, multiset, of_its_own, write_files
+
+__all__ = ["cluster"]
 
 ROOT = Path(__file__).resolve().parents[2]
 

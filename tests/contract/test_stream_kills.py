@@ -3,7 +3,7 @@
 The kills leave a driver, its JVM and its workers dead at once. Between micro-batches, in a task, while a batch is audited, between the move
 of its files and its manifest: where a kill strikes is drawn, from when a run begins to work on a batch until it would be done with two, so
 that none is spent on a start. `tests/engine/test_stream.py` plays the two narrow gaps around a manifest in every run; here are ten kills
-(slow).
+(slow), and in `test_stream_executor_kills.py` those of executors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import yaml
 
 from tests.door import of_its_own
 from tests.engine.test_stream import Home, arrivals
@@ -35,11 +34,10 @@ COMMAND, JOB = ("-m", "anonlib.cli", "stream"), ("jobs/stream.py",)
 
 
 def started(
-    home: Home, log: Path, how: tuple[str, ...] = COMMAND, options: tuple[str, ...] = ("--once",)
+    home: Home, log: Path, how: tuple[str, ...] = COMMAND, options: tuple[str, ...] = ("--once",), **changes: Any
 ) -> subprocess.Popen[bytes]:
-    conf = home.path / "spec.yaml"
-    conf.write_text(yaml.safe_dump(home.spec(files=1, trigger="1 second")), encoding="utf-8")
-    command = [sys.executable, *how, "--conf", str(conf), *options, "--master", "local[1]"]
+    conf = home.conf(files=1, trigger="1 second", **changes)
+    command = [sys.executable, *how, "--conf", conf, *options, "--master", "local[1]"]
     return subprocess.Popen(
         command, cwd=ROOT, env=of_its_own(), stdout=log.open("ab"), stderr=subprocess.STDOUT, start_new_session=True
     )

@@ -93,9 +93,13 @@ class Home:
 
     def run(self, *options: str, **changes: Any) -> int:
         """`anonlib stream --once`: the exit code."""
-        conf = self.path / "spec.yaml"
-        conf.write_text(yaml.safe_dump(self.spec(**changes)), encoding="utf-8")
-        return main(["stream", str(conf), "--once", *options])
+        return main(["stream", self.conf(**changes), "--once", *options])
+
+    def conf(self, **changes: Any) -> str:
+        """The spec in a file."""
+        path = self.path / "spec.yaml"
+        path.write_text(yaml.safe_dump(self.spec(**changes)), encoding="utf-8")
+        return str(path)
 
     def said(self) -> str:
         said = self._capsys.readouterr()
