@@ -74,7 +74,9 @@ Format = Annotated[str, typer.Option(help="Format of the original: parquet, csv,
 SpecOfInput = Annotated[
     Path | None,
     typer.Option(
-        "--spec", help="A release spec whose input says how the original is read, --format too, and where it lies."
+        "--spec",
+        help="The release's spec: its input says how the original is read, --format too, and where it lies; its persons and ledger, "
+        "which rows were published.",
     ),
 ]
 
@@ -174,7 +176,7 @@ def audit(
         say("auditing")
         with _original(spark, original, format, spec) as table:
             windows = None if evidence is None else windows_of(spark, evidence, release)
-            verdict = workflow.audit(release, table, windows)
+            verdict = workflow.audit(release, table, windows, None if spec is None else load_spec(spec))
     if as_json:
         _print_json({"release": path, "passed": verdict.passed, "checks": [asdict(check) for check in verdict.checks]})
     else:
@@ -247,7 +249,8 @@ def evaluate(
         release = open_release(spark, path)
         say("answering count queries on the original and on the release")
         with _original(spark, original, format, spec) as table:
-            evaluation = workflow.evaluate(release, table, queries, selectivity, seed, attacks)
+            own = None if spec is None else load_spec(spec)
+            evaluation = workflow.evaluate(release, table, queries, selectivity, seed, attacks, own)
     if save is not None:
         _save(save, evaluation)
     if as_json:

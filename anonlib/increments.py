@@ -27,10 +27,11 @@ from anonlib.methods.enough import more_persons
 from anonlib.release import storage
 from anonlib.release.ledger import Entry, Ledger, open_ledger
 from anonlib.release.manifest import GuaranteePart, LedgerPart, Manifest, PersonsPart, RowsPart
-from anonlib.spec.keys import resolve_key
+from anonlib.spec.keys import resolve_key, run_key
 from anonlib.spec.ledger import DATE
+from anonlib.spec.ledger import Ledger as LedgerOfSpec
 from anonlib.spec.persons import Repeated
-from anonlib.spec.release import Output, ReleaseSpec
+from anonlib.spec.release import WITHHELD, Output, ReleaseSpec
 
 Say = Callable[[str], None]
 WrittenOut = Callable[[str, DataFrame], DataFrame]
@@ -66,14 +67,47 @@ def opened(spec: ReleaseSpec, place: storage.Place | None) -> Ledger | None:
     """
     if spec.ledger is None:
         return None
-    asked = spec.ledger
-    key = resolve_key(asked.key, allow_open_key_file=asked.allow_open_key_file, name="ledger.key")
-    ledger = open_ledger(asked.path, key, settle=place is not None)
-    ledger.check_files()
+    ledger = _with_its_files(spec.ledger, settle=place is not None)
     near = {} if place is None else storage.manifests_beside(place)
     of_days = {} if spec.output is None else storage.manifests_of_days(spec.output.path, DATE)
     ledger.check_releases(ledger.beside() | near | of_days)
     return ledger
+
+
+def looked_into(spec: ReleaseSpec) -> Ledger | None:
+    """The spec's ledger with its entries and files checked, for whoever looks at one of its releases; nothing is written or settled."""
+    return None if spec.ledger is None else _with_its_files(spec.ledger, settle=False)
+
+
+def _with_its_files(asked: LedgerOfSpec, settle: bool) -> Ledger:
+    key = resolve_key(asked.key, allow_open_key_file=asked.allow_open_key_file, name="ledger.key")
+    ledger = open_ledger(asked.path, key, settle=settle)
+    ledger.check_files()
+    return ledger
+
+
+def run_key_of(spec: ReleaseSpec, release: tuple[str, int] | None) -> bytes:
+    """What the recipes draw from: never the release key itself, see `anonlib.spec.keys`.
+
+    release : (id, number) of a ledger's release, each of which has its own; None without a ledger
+    """
+    key = resolve_key(spec.random.key, allow_open_key_file=spec.random.allow_open_key_file)
+    published = {role: [n for r, n in spec.columns.roles() if r == role] for role, _ in spec.columns.roles()}
+    for role in WITHHELD:
+        published.pop(role, None)
+    if release is not None:
+        published["release of a ledger"] = [release[0], str(release[1])]
+    return run_key(key, spec.method.name, spec.method.to_public_dict(), published)
+
+
+def key_of_persons(run: bytes) -> bytes:
+    """What persons are hashed under where no ledger has a key for it, by the key of a run."""
+    return derive(run, "rows of persons")
+
+
+def key_of_draws(own: bytes) -> bytes:
+    """What rows of a person are drawn by, given `key_of_persons`."""
+    return derive(own, "draws among rows")
 
 
 def chosen(
@@ -97,11 +131,11 @@ def chosen(
         return Increment(table, None)
     if ledger is not None and spec.method.shares_of_ledger:
         table = replace(table, before=ledger.values)
-    own = derive(key or os.urandom(32), "rows of persons")
+    own = key_of_persons(key or os.urandom(32))
     hash_key = own if ledger is None else ledger.person_key
     rows = persons.rows_of_persons(frame, table, spec.columns.person, spec.persons.order, hash_key)
     if ledger is not None:
-        _same_columns(ledger, rows.kinds)
+        refuse_other_columns(ledger, rows.kinds)
     hashed = rows.hashed
     copied = written_out is not None and not repeats(rows.frame)
     if written_out is not None and copied:
@@ -122,7 +156,7 @@ def chosen(
         say(in_words(part))
         taken = persons.somebodys(hashed) if copied else rows.named if counts.nameless else rows.frame
         return Increment(replace(table, frame=tables.project(taken, list(rows.publish))), part)
-    taken = _one_each(spec, counts, hashed, derive(own, "draws among rows"))
+    taken = _one_each(spec, counts, hashed, key_of_draws(own))
     if ledger is not None and ledger.published:
         folders = [storage.spark_path(folder) for folder in ledger.folders]
         taken = persons.without(taken, persons.read(frame.sparkSession, folders))
@@ -248,7 +282,7 @@ def _refuse_known(spec: ReleaseSpec, part: PersonsPart) -> None:
         raise nobody_new(spec, part)
 
 
-def _same_columns(ledger: Ledger, kinds: dict[str, str]) -> None:
+def refuse_other_columns(ledger: Ledger, kinds: dict[str, str]) -> None:
     """Raises SpecError when a person of the ledger would not be known again by these columns."""
     if not ledger.published:
         return

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, replace
 from typing import Any
 
 import anonlib
-from anonlib import increments
+from anonlib import increments, originals
 from anonlib.audit import fields, folder, folder_judge
 from anonlib.audit import persons as persons_judge
 from anonlib.audit.registry import AUDITORS
 from anonlib.audit.verdict import Check, Verdict
 from anonlib.engine import reading, tables
-from anonlib.engine.codes import within
 from anonlib.engine.failures import explained
 from anonlib.engine.microdata import Microdata, microdata
 from anonlib.engine.relational import DataFrame
 from anonlib.engine.repeatable import looks_small, repeats
 from anonlib.engine.session import SparkSession, few_settings, keys_on_disks, run_settings, split_settings
-from anonlib.engine.statistics import is_missing
 from anonlib.errors import AnonlibError, AuditRefused, SpecError, Unsatisfiable
 from anonlib.evaluation.evaluation import Evaluation
 from anonlib.evaluation.registry import EVALUATORS
 from anonlib.methods.recipe import Draft, Explanation, Run, Say, Stage
 from anonlib.methods.registry import RECIPES
-from anonlib.release import generalized, reuse, storage
+from anonlib.release import reuse, storage
 from anonlib.release.ledger import Ledger
 from anonlib.release.manifest import (
     AuditPart,
@@ -44,8 +41,8 @@ from anonlib.release.manifest import (
 )
 from anonlib.release.opened import Release
 from anonlib.release.streamed import WINDOWS
-from anonlib.spec.keys import key_tag, resolve_key, run_key
-from anonlib.spec.release import WITHHELD, ReleaseSpec
+from anonlib.spec.keys import key_tag
+from anonlib.spec.release import ReleaseSpec
 
 
 def _silent(_: str) -> None:
@@ -65,7 +62,7 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
     output = increments.dated(spec.output)
     place = storage.place(output.path)
     ledger = increments.opened(spec, place)
-    key = _run_key(spec, ledger)
+    key = increments.run_key_of(spec, None if ledger is None else (ledger.id, ledger.next_number))
     source = _source(spec, spark, frame)
     table = microdata(source, spec.columns, spec.missing)
     kept = None if output.evidence is None else storage.place(output.evidence)
@@ -178,16 +175,25 @@ def _no_stream(spec: ReleaseSpec, command: str) -> None:
         )
 
 
-def audit(release: Release, original: DataFrame | None = None, evidence: DataFrame | None = None) -> Verdict:
+def audit(
+    release: Release,
+    original: DataFrame | None = None,
+    evidence: DataFrame | None = None,
+    spec: ReleaseSpec | None = None,
+) -> Verdict:
     """Check a release from its published tables alone, or against the original table as well.
 
+    spec : the release's own, for a release of one row a person: it says which rows of the original were taken (`anonlib.originals`)
     evidence : of a stream's windows, see `anonlib.audit.generalized.windows`; without it, that classes are t-close is taken from the
     manifests of the batches, whose audits had it
     """
-    rows = None if original is None else _after_policy(original, release.manifest)
     manifest = release.manifest
+    with run_settings(release.spark):
+        taken = None if original is None else originals.rows_of(release, original, spec)
+    rows = None if taken is None else taken.rows
     lies_there = [
         *persons_judge.judge(manifest),
+        *(() if taken is None else taken.checks),
         *folder_judge.judge(folder.look(release.path, manifest), manifest),
     ]
     try:
@@ -213,16 +219,19 @@ def evaluate(
     selectivity: float | None = None,
     seed: int = 0,
     attacks: bool = False,
+    spec: ReleaseSpec | None = None,
 ) -> Evaluation:
     """What a release is worth beside the table it was made from: its measures, the relative error of a workload of count queries and,
-    with `attacks`, what an adversary gains from it. Without `queries` or `selectivity`: those of the layout's workload in its study."""
+    with `attacks`, what an adversary gains from it. Without `queries` or `selectivity`: those of the layout's workload in its study.
+    spec : as for `audit`"""
     if queries is not None and queries < 1:
         raise SpecError(f"queries: {queries} is not a number of queries; ask for at least 1")
     if selectivity is not None and not 0 < selectivity <= 1:
         raise SpecError(f"selectivity: {selectivity} is not a share; it lies above 0 and is at most 1")
     asked: dict[str, Any] = {"queries": queries, "selectivity": selectivity}
     asked = {name: value for name, value in asked.items() if value is not None}
-    rows = _after_policy(original, release.manifest)
+    with run_settings(release.spark):
+        rows = originals.rows_of(release, original, spec).rows
     with run_settings(release.spark), explained(f"evaluating {release.path}"):
         return EVALUATORS[release.manifest.layout](
             release.tables, release.manifest, rows, seed=seed, attacks=attacks, **asked
@@ -292,17 +301,6 @@ def _keep_evidence(kept: storage.Place, draft: Draft, format: str) -> None:
     for name, frame in draft.evidence.items():
         tables.write(frame, storage.spark_path(kept.table(name)), format, f"keeping the evidence {name}")
     storage.publish(kept, None, draft.evidence)
-
-
-def _run_key(spec: ReleaseSpec, ledger: Ledger | None) -> bytes:
-    """What the recipes draw from: never the release key itself, see `anonlib.spec.keys`. Each release of a ledger has its own."""
-    key = resolve_key(spec.random.key, allow_open_key_file=spec.random.allow_open_key_file)
-    published = {role: [n for r, n in spec.columns.roles() if r == role] for role, _ in spec.columns.roles()}
-    for role in WITHHELD:
-        published.pop(role, None)
-    if ledger is not None:
-        published["release of a ledger"] = [ledger.id, str(ledger.next_number)]
-    return run_key(key, spec.method.name, spec.method.to_public_dict(), published)
 
 
 def _manifest(
@@ -414,45 +412,3 @@ def refusal(verdict: Verdict) -> str:
     """Why a release is refused: each failed check in a line."""
     lines = "\n  ".join(str(check) for check in verdict.failures)
     return f"the audit found {len(verdict.failures)} promise(s) not kept:\n  {lines}"
-
-
-def _after_policy(original: DataFrame, manifest: Manifest) -> DataFrame:
-    """The rows of the original that the release's missing-value policy published; of a stream's, those it may have shown by now.
-
-    Raises SpecError where others were left out too, since nothing published says which."""
-    persons = manifest.persons
-    if persons is not None and persons.rows > manifest.rows.input and tables.number(original) != manifest.rows.input:
-        raise SpecError(
-            f"original: the release was made of {manifest.rows.input:,} of {persons.rows:,} rows, one a person, and nothing published says "
-            "which; give a table that has one row for each person of the release"
-        )
-    policy, types = manifest.missing, tables.types(original)
-    roles = {column.name: column.role for part in manifest.tables.values() for column in part.columns}
-    roles |= {part.name: "quasi_identifier" for part in manifest.quasi_identifiers}
-    _as_it_was_read(types, manifest)
-    asked = {"quasi_identifier": policy["quasi_identifiers"], "sensitive": policy["sensitive"]}
-    dropped = [
-        is_missing(name, types[name]) for name, role in roles.items() if asked.get(role) == "drop" and name in types
-    ]
-    kept = original.where(" AND ".join(f"NOT {condition}" for condition in dropped)) if dropped else original
-    if manifest.stream is None:
-        return kept
-    part = manifest.guarantee
-    return within(kept, generalized.quasi_identifiers(manifest), {part.sensitive: [v.value for v in part.values]})
-
-
-def _as_it_was_read(types: Mapping[str, str], manifest: Manifest) -> None:
-    """Refuse an original that was read without the header, or has a column as text that the release has as a number or a date:
-    nothing would match, and the release would be accused."""
-    how = "read it as the release's input was: with --spec CONF, whose input has its schema and options"
-    if all(re.fullmatch(r"_c[0-9]+", name) for name in types):
-        raise SpecError(f"original: its columns have no names; {how}")
-    unchanged = ("quasi_identifier", "sensitive", "other")
-    published = {c.name: c.type for part in manifest.tables.values() for c in part.columns if c.role in unchanged}
-    published |= {part.name: part.type for part in manifest.quasi_identifiers}
-    for name, kind in published.items():
-        there = types.get(name, kind)
-        if there.startswith("string") and not kind.startswith("string"):
-            raise SpecError(
-                f"original: column {name!r} is read as {there}, and the release was made from {kind}; {how}"
-            )

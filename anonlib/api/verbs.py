@@ -50,6 +50,7 @@ def evaluate(
     selectivity: float | None = None,
     seed: int = 0,
     attacks: bool = False,
+    spec: ReleaseSpec | str | Path | None = None,
 ) -> Evaluation:
     """What `release` is worth beside `original`: its measures (mean squared bucket size, retention, or certainty penalty), and the relative
     error of a workload of count queries, drawn from `seed`.
@@ -57,14 +58,21 @@ def evaluate(
     queries, selectivity : how many, and the share of the records each asks for if attributes were uniform; None for those of the
                            layout's own study
     attacks              : what an adversary gains, as well
+    spec                 : the release's own, where it was made of one row a person
     A constant number of Spark jobs, whatever the number of queries.
     """
-    return workflow.evaluate(release, original, queries, selectivity, seed, attacks)
+    own = None if spec is None else _spec(spec)
+    return workflow.evaluate(release, original, queries, selectivity, seed, attacks, own)
 
 
-def audit_release(release: Release, original: DataFrame | None = None) -> Verdict:
-    """Check `release` from its published tables alone or, with `original`, against the table it was made from."""
-    return workflow.audit(release, original)
+def audit_release(
+    release: Release, original: DataFrame | None = None, spec: ReleaseSpec | str | Path | None = None
+) -> Verdict:
+    """Check `release` from its published tables alone or, with `original`, against the table it was made from.
+
+    spec : the release's own, where it was made of one row a person: it says which rows were taken, and has the ledger that knows whose
+    """
+    return workflow.audit(release, original, spec=None if spec is None else _spec(spec))
 
 
 def new_ledger(path: str, key: str) -> None:

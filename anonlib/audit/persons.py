@@ -3,9 +3,44 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from anonlib.audit.verdict import Check
 from anonlib.release.manifest import Manifest
+
+
+@dataclass(frozen=True)
+class Entered:
+    """What a ledger's files say of a release. persons : how many are entered; again : how many of them stand in another release's entry;
+    absent : how many have no row in the original; same_manifest : the entry has this manifest's digest"""
+
+    persons: int
+    again: int
+    absent: int
+    same_manifest: bool
+
+
+def of_entry(manifest: Manifest, entered: Entered) -> list[Check]:
+    """The checks of a release against its entry in the ledger and the original."""
+    assert manifest.ledger is not None
+    told = manifest.ledger.persons
+    return [
+        Check(
+            "ledger: entered as published",
+            entered.same_manifest and entered.persons == told,
+            f"the manifest that was entered, with {told:,} persons",
+            f"{'the same' if entered.same_manifest else 'another'}, with {entered.persons:,} persons",
+        ),
+        Check(
+            "ledger: nobody twice", not entered.again, "persons of no other release", f"{entered.again:,} in another"
+        ),
+        Check(
+            "ledger: persons of the original",
+            not entered.absent,
+            "a row of the original for each person entered",
+            f"none for {entered.absent:,} of {entered.persons:,}",
+        ),
+    ]
 
 
 def judge(manifest: Manifest) -> list[Check]:

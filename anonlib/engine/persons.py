@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import pandas_udf
 
@@ -160,17 +160,49 @@ def one_each(hashed: DataFrame, latest: bool, key: bytes) -> DataFrame:
     drawn = hashed.where(f"{quoted(PERSON)} IS NOT NULL").withColumn(
         _TIE, _keyed(key)(F.expr(f"concat_ws('|', {told})"))
     )
-    placed = F.col(quoted(ORDER))
-    by = [] if ORDER not in hashed.columns else [placed.desc_nulls_last() if latest else placed.asc_nulls_last()]
-    window = Window.partitionBy(F.col(quoted(PERSON))).orderBy(*by, F.col(quoted(_TIE)))
+    window = Window.partitionBy(F.col(quoted(PERSON))).orderBy(*_placed(hashed, latest), F.col(quoted(_TIE)))
     numbered = drawn.withColumn(_PLACE, F.row_number().over(window))
     return numbered.where(f"{quoted(_PLACE)} = 1").drop(ORDER, _TIE, _PLACE)
+
+
+def drawn_among(hashed: DataFrame, latest: bool) -> int:
+    """Of how many persons `one_each` draws among different rows, since no `ORDER` tells which is first, or with `latest` last. One shuffle
+    of all rows."""
+    content = [name for name in hashed.columns if name not in (PERSON, ORDER)]
+    by = _placed(hashed, latest) or [F.lit(0)]
+    window = Window.partitionBy(F.col(quoted(PERSON))).orderBy(*by)
+    first = hashed.withColumn(_PLACE, F.rank().over(window)).where(f"{quoted(_PLACE)} = 1")
+    kinds = first.withColumn(_TIE, F.expr(row_hash(first, content, 0)))
+    groups = aggregate(kinds, [PERSON], {"low": f"min({quoted(_TIE)})", "high": f"max({quoted(_TIE)})"})
+    return tables.number(groups.where("low <> high"))
+
+
+def _placed(hashed: DataFrame, latest: bool) -> list[Column]:
+    """By what a person's rows are placed; nothing where there is no `ORDER`."""
+    placed = F.col(quoted(ORDER))
+    return [] if ORDER not in hashed.columns else [placed.desc_nulls_last() if latest else placed.asc_nulls_last()]
 
 
 def without(rows: DataFrame, known: DataFrame) -> DataFrame:
     """The rows whose `PERSON` is not among `known`. A shuffle of all rows by their person, unless there are few of either side."""
     new = rows.join(known.withColumnRenamed(_COLUMN, PERSON), PERSON, "left_anti")
     return tables.project(new, rows.columns)
+
+
+def among(rows: DataFrame, known: DataFrame) -> DataFrame:
+    """The rows whose `PERSON` is among `known`. Costs as `without`."""
+    theirs = rows.join(known.withColumnRenamed(_COLUMN, PERSON), PERSON, "left_semi")
+    return tables.project(theirs, rows.columns)
+
+
+def common(entered: DataFrame, others: DataFrame) -> DataFrame:
+    """The persons of a ledger's files who stand in others as well. A shuffle of hashes."""
+    return entered.join(others, _COLUMN, "left_semi")
+
+
+def absent(entered: DataFrame, hashed: DataFrame) -> DataFrame:
+    """The persons of a ledger's files who have no row in `Rows.hashed`. A shuffle of hashes."""
+    return entered.join(hashed.select(F.col(quoted(PERSON)).alias(_COLUMN)), _COLUMN, "left_anti")
 
 
 def write(rows: DataFrame, path: str, number: int) -> None:

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from anonlib import increments
 from anonlib.privacy.f_privacy import FPrivacy
@@ -62,6 +64,18 @@ class Schedule:
         asked_for = {"path": str(self.path), "key": "env:LEDGER_KEY", **dict(ledger)}
         given = {"columns": columns(), "method": {"anatomy": {"l": 3}}, "random": {}} | changes
         return self.door.run(table, output, command=command, ledger=asked_for, **given)
+
+    def audit_by_spec(self, output: str, **changes: Any) -> tuple[int, Any]:
+        """`anonlib audit --spec` with the spec of the last run, changed: the exit code, and the checks that failed or the sentence."""
+        conf = max(self.home.glob("spec-*.yaml"), key=lambda path: int(path.stem.split("-")[1]))
+        spec = yaml.safe_load(conf.read_text(encoding="utf-8")) | changes
+        own = self.home / "audited.yaml"
+        own.write_text(
+            yaml.safe_dump({k: v for k, v in spec.items() if v is not None}, allow_unicode=True), encoding="utf-8"
+        )
+        seen = self.door.call("audit", str(self.home / output), "--spec", str(own), "--json")
+        checks = json.loads(seen.out)["checks"] if seen.out else []
+        return seen.code, [c["name"] for c in checks if not c["passed"]] if checks else " ".join(seen.err.split())
 
     def look(self, *more: str) -> tuple[int, dict[str, Any]]:
         seen = self.door.call("ledger", str(self.path), "--key", "env:LEDGER_KEY", "--json", *more)
@@ -154,6 +168,7 @@ def test_a_schedule_from_month_to_month(schedule, monkeypatch):
     assert "nothing was published, and everybody is left for next time: 4 new persons" in " ".join(waited.err.split())
     assert not waited.output.exists()
     last = schedule.run(month(0, 108), "m5").published()
+    assert schedule.audit_by_spec("m5")[0] == 0
     part = last.manifest.ledger
     assert (part.number, part.persons, last.manifest.persons.known) == (3, 48, 60)
     assert schedule.out() == Counter(range(108))
@@ -161,6 +176,75 @@ def test_a_schedule_from_month_to_month(schedule, monkeypatch):
     assert (code, seen["passed"], seen["persons"]) == (0, True, 108)
     assert [release["outcome"] for release in seen["releases"]] == ["published", "void", "published"]
     schedule.holds_hashes_alone(108)
+
+
+LATEST = {"persons": {"repeated": "latest", "order": "DAY"}, "columns": columns() | {"identifiers": ["day"]}}
+
+
+@nightly
+def test_an_audit_with_the_original_knows_which_rows_were_published(schedule):
+    """By the spec: of all visits the latest of each person who is entered for the release."""
+    january, february = visits_of(month(0, 60)), visits_of(month(30, 105))
+    schedule.run(january, "m1", **LATEST).published()
+    outcome = schedule.run(february, "m2", **LATEST).published()
+    assert schedule.audit_by_spec("m2") == (0, [])
+    source = yaml.safe_load((schedule.home / "audited.yaml").read_text(encoding="utf-8"))["input"]["path"]
+    code, words = schedule.door.audit(outcome.output, Path(source))
+    assert (code, words) == (2, [])
+    spec = str(schedule.home / "audited.yaml")
+    evaluated = schedule.door.call("evaluate", str(outcome.output), "--spec", spec, "--queries", "20", "--json")
+    assert evaluated.code == 0, evaluated.err
+
+    turned = february.take(list(range(len(february) - 1, -1, -1)))
+    assert schedule.audit_by_spec("m2", input={"path": str(schedule.door.input(turned, "turned"))}) == (0, [])
+    ill = [
+        value if day != 3 else "flu"
+        for value, day in zip(february["illness"].to_pylist(), february["day"].to_pylist(), strict=True)
+    ]
+    other = schedule.door.input(with_column(february, "illness", ill), "other")
+    assert schedule.audit_by_spec("m2", input={"path": str(other)})[0] == 4
+    fewer = schedule.door.input(february.filter(pc.not_equal(february["patient"], "patient 80")), "fewer")
+    code, failed = schedule.audit_by_spec("m2", input={"path": str(fewer)})
+    assert code == 4
+    assert "ledger: persons of the original" in failed
+    assert schedule.audit_by_spec("m1", input={"path": str(schedule.door.input(january, "january"))}) == (0, [])
+
+
+@nightly
+def test_an_audit_says_what_it_cannot_compare(schedule, monkeypatch):
+    schedule.run(visits_of(month(0, 60)), "m1", **LATEST).published()
+    for changes, words in (
+        (
+            {"persons": {"repeated": "first", "order": "DAY"}},
+            "persons.repeated: first, and the release was made with latest",
+        ),
+        ({"ledger": None}, "ledger: the spec has none, and the release was entered in one"),
+        ({"columns": LATEST["columns"] | {"person": "note", "other": []}}, "patient"),
+    ):
+        code, sentence = schedule.audit_by_spec("m1", **changes)
+        assert code == 2, (changes, sentence)
+        assert words in sentence
+    path = schedule.home / "m1" / "manifest.json"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("}", " }"), encoding="utf-8")
+    assert schedule.audit_by_spec("m1") == (4, ["ledger: entered as published"])
+    path.write_text(text, encoding="utf-8")
+    monkeypatch.setenv("LEDGER_KEY", KEY)
+    assert "belongs to another ledger.key" in schedule.audit_by_spec("m1")[1]
+
+
+@nightly
+def test_rows_that_were_drawn_are_drawn_again_by_a_stored_key_alone(schedule):
+    drawn = LATEST | {"persons": {"repeated": "random"}}
+    schedule.run(visits_of(month(0, 60)), "m1", **drawn).published()
+    code, sentence = schedule.audit_by_spec("m1")
+    assert code == 2
+    assert "of 60 persons the run drew one of several rows, by a key that it did not keep" in sentence
+    schedule.run(visits_of(month(30, 105)), "m2", random={"key": "env:RELEASE_KEY"}, **drawn).published()
+    assert schedule.audit_by_spec("m2") == (0, [])
+    code, sentence = schedule.audit_by_spec("m2", random={"key": "env:OTHER_KEY"})
+    assert code == 2
+    assert "or that is not the spec's random.key" in sentence
 
 
 @nightly

@@ -53,6 +53,10 @@ def test_the_public_parameters_build_the_same_method_again(partitioning: str) ->
         ({"rho2": "1/6", "delta": "1"}, "method.perturb.delta: a bound that always fails"),
         ({"rho2": "1/6", "partitioning": "wholly"}, "(did you mean whole?)"),
         ({"rho2": "1/6", "partitioning": "whole", "merging": "search"}, "method.perturb.merging: the whole table"),
+        (
+            {"rho2": "1/6", "memoize": "true"},
+            "method.perturb.memoize: nobody is published again, also not with the same noise",
+        ),
         ({"rho2": "1/6", "gamma": 5}, "method.perturb.gamma: no such key"),
     ],
 )

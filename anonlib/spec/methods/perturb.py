@@ -45,6 +45,19 @@ class Perturb(Method):
             return {**parameters, "merging": "search"}
         return parameters
 
+    @model_validator(mode="before")
+    @classmethod
+    def _nobody_again(cls, parameters: Any) -> Any:
+        """The same perturbed value every month is safe, and what else a release tells is not: `benchmarks.memoize` counts it out."""
+        if isinstance(parameters, Mapping) and "memoize" in parameters:
+            raise fault(
+                "nobody is published again, also not with the same noise: each month tells how many records truly have each value, and "
+                "the difference of two months is the value of whoever alone came or left. Leave this out, and read the months of a "
+                "ledger as one table",
+                at="memoize",
+            )
+        return parameters
+
     @model_validator(mode="after")
     def _shares_in_order(self) -> Perturb:
         if self.rho2 == 1:
