@@ -27,7 +27,7 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import Codes, Int32Array
 from anonlib.domains import CategoricalDomain
-from anonlib.engine.domains import QuasiIdentifiers
+from anonlib.engine.domains import QuasiIdentifier, QuasiIdentifiers
 from anonlib.engine.numeric_codes import code_type, value_of
 from anonlib.engine.relational import select
 from anonlib.engine.statistics import typed_value
@@ -74,7 +74,7 @@ def decode(
             published[f"{column.name}_min"] = value_of(f"b.q{i}_lo", column.spark_type)
             published[f"{column.name}_max"] = value_of(f"b.q{i}_hi", column.spark_type)
         else:
-            published[column.name] = f"array_sort({_typed_array(f'b.q{i}_set', column.spark_type)})"
+            published[column.name] = _typed_set(f"b.q{i}_set", column)
             if column.hierarchy is not None:
                 published[f"{column.name}_label"] = f"b.q{i}_label"
     frame = frame.alias("b")
@@ -89,8 +89,14 @@ def decode(
     return select(frame, published | {name: f"b.{quoted(name)}" for name in keep})
 
 
-def _typed_array(texts: str, spark_type: str) -> str:
-    return texts if spark_type == "string" else f"transform({texts}, e -> {typed_value('e', spark_type)})"
+def _typed_set(texts: str, column: QuasiIdentifier) -> str:
+    """SQL: a set of texts in the column's own type, sorted, a missing value last.
+
+    `array_sort` compares by a function that Spark interprets, ten times slower than `sort_array`, which puts missing values first.
+    """
+    assert isinstance(column.domain, CategoricalDomain)
+    typed = texts if column.spark_type == "string" else f"CAST({texts} AS ARRAY<{column.spark_type}>)"
+    return f"{'array_sort' if None in column.domain.values else 'sort_array'}({typed})"
 
 
 def _with_sets(boxes: DataFrame, quasi_identifiers: QuasiIdentifiers, more: Sequence[str]) -> DataFrame:
