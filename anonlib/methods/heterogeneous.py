@@ -113,7 +113,7 @@ def heterogeneous(table: Microdata, wanted: Heterogeneous, run: Run) -> Draft:
     run.say(f"matching {coded.n:,} records in {number:,} partitions ({wanted.matching})")
     pools = GoodPool(promised, promised.matches(whole)) if wanted.refine else None
     kernel = Matching(coded.domains, counts.m, promised, pools, wanted.matching, wanted.far_apart, run.key)
-    working = run.stage(WORKING, boxed.over_matches(coded, partitions, kernel, ORDER, run.key))
+    working = run.stage(WORKING, boxed.over_matches(coded, partitions, kernel, ORDER, run.key, number))
     summary = one_row(aggregate(together(working, coded.n), [], _SUMMARY))
     solver = _solver(wanted, whole, summary, number)
     guarantee = _guarantee(table, counts, wanted, promised)

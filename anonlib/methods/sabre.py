@@ -147,18 +147,20 @@ def sabre(table: Microdata, wanted: Sabre, run: Run) -> Draft:
     solver = _solver(wanted, way, started)
     run.say(f"forming classes of {promised.n:,} records")
     classes = boxed.Renumbered(way.classes, run.key, NUMBERS)
-    boxes = boxed.over_classes(coded, way.partitions, classes, ORDER, run.key)
+    boxes = boxed.over_classes(coded, way.partitions, classes, ORDER, run.key, way.number)
     return boxed.publish_classes(coded, boxes, _guarantee(table, promised, wanted), solver, run)
 
 
 @dataclass(frozen=True)
 class _Way:
-    """A way to classes: the located records, the kernel of a partition, and what the driver chose for it."""
+    """A way to classes: the located records, the kernel of a partition, what the driver chose for it, and how many partitions there are
+    (None where nothing depends on it)."""
 
     partitions: DataFrame
     classes: Symmetric | Halving | TakeOut
     details: dict[str, Any]
     setting: tuple[SizePart, ...] = ()
+    number: int | None = None
 
 
 def _symmetric(coded: Coded, promised: Asked, wanted: Sabre, run: Run) -> _Way:
@@ -166,7 +168,8 @@ def _symmetric(coded: Coded, promised: Asked, wanted: Sabre, run: Run) -> _Way:
     partitions = sub_buckets.cut_by_rank(coded, joint, packing, wanted.partition_size, run)
     classes = symmetric(coded.domains, promised.closeness, joint, packing, wanted.k, run.key)
     located = not sub_buckets.one_task(packing, wanted.partition_size)
-    return _Way(partitions, replace(classes, located=located), packing_details(packing))
+    number = sub_buckets.partitions(packing, wanted.partition_size)
+    return _Way(partitions, replace(classes, located=located), packing_details(packing), number=number)
 
 
 def _refined(coded: Coded, promised: Asked, wanted: Sabre, run: Run) -> _Way:
