@@ -22,7 +22,7 @@ from anonlib.arrays import Codes, Int64Array
 from anonlib.engine.batches import fields, over_batches
 from anonlib.engine.codes import bounded, code_columns, sensitive_columns
 from anonlib.engine.failures import TaskRefusal
-from anonlib.engine.relational import with_columns
+from anonlib.engine.relational import select, with_columns
 from anonlib.errors import AnonlibError
 from anonlib.keyed import Stream
 
@@ -48,8 +48,12 @@ def located(coded: DataFrame, locate: Locate) -> DataFrame:
 
 
 def renumbered(records: DataFrame, number: Int64Array) -> DataFrame:
-    """Located records, with partition number[p] where they were in p. Narrow."""
+    """Located records, with partition number[p] where they were in p. Narrow: a projection, or beyond `LISTED` partitions a pass through
+    Arrow."""
     kept = [name for name in records.columns if name != PARTITION]
+    if len(number) <= LISTED:
+        listed = f"array({', '.join(f'{new}L' for new in number.tolist())})"
+        return select(records, {name: name for name in kept} | {PARTITION: f"get({listed}, CAST({PARTITION} AS INT))"})
     return over_batches(records, lambda columns: {PARTITION: number[columns[PARTITION]]}, {PARTITION: "bigint"}, kept)
 
 
@@ -69,6 +73,8 @@ def _counts(records: DataFrame, number: int, column: str, m: int) -> Int64Array:
     return counts
 
 
+LISTED = 1_000
+"""Partitions whose new numbers may stand in an expression."""
 PER_PARTITION = 4
 """Tasks for each partition at most: few partitions then seldom meet in one."""
 MOST_TASKS = 200
