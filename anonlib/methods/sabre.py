@@ -7,7 +7,8 @@ Source: SABRE (sections 4.2 to 4.4); the default is ours. The walk, for n record
 
 the default: what a class holds follows from counts alone, which records it takes from quasi-identifiers alone
     sub-buckets   driver, from counts alone                                                     (`anonlib.methods.sabre_sub_buckets`)
-    partitions    only above `partition_size`: two range shuffles, staged; equal runs of every sub-bucket along the Hilbert curve
+    partitions    only above `partition_size`: two range shuffles (sorts in one task up to 500,000 records), staged; equal runs of every
+                  sub-bucket along the Hilbert curve
     classes       one shuffle of codes; a class takes the same number of records of every sub-bucket
 
 `refine: true`, for comparisons: true distances decide with quasi-identifiers

@@ -6,9 +6,9 @@
                   number of records of every sub-bucket; a class of it keeps t by construction, and nothing is ever merged
     classes       `anonlib.kernels.classes.symmetric_classes`: the same number of records of every sub-bucket, all sub-buckets treated alike
 
-Above `partition_size` that is two range shuffles of codes, both staged, and a scan for (task x value) and (task x sub-bucket) counts on
-the driver; the classes then take one more shuffle. Combinations of several sensitive columns: one more scan, at most `COMBINATIONS`
-reach the driver.
+Above `partition_size` that is two range shuffles of codes (sorts in one task up to 500,000 records), both staged, and a scan for
+(task x value) and (task x sub-bucket) counts on the driver; the classes then take one more shuffle. Combinations of several sensitive
+columns: one more scan, at most `COMBINATIONS` reach the driver.
 """
 
 from __future__ import annotations
