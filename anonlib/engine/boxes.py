@@ -18,6 +18,7 @@ shuffle.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -27,8 +28,8 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import Codes, Int32Array
 from anonlib.domains import CategoricalDomain
-from anonlib.engine.domains import QuasiIdentifiers
-from anonlib.engine.numeric_codes import code_type, value_of
+from anonlib.engine.domains import QuasiIdentifier, QuasiIdentifiers
+from anonlib.engine.numeric_codes import WHOLE, code_type, value_of
 from anonlib.engine.relational import select
 from anonlib.engine.statistics import typed_value
 from anonlib.engine.values import is_short, small_table, text_at
@@ -74,7 +75,7 @@ def decode(
             published[f"{column.name}_min"] = value_of(f"b.q{i}_lo", column.spark_type)
             published[f"{column.name}_max"] = value_of(f"b.q{i}_hi", column.spark_type)
         else:
-            published[column.name] = f"array_sort({_typed_array(f'b.q{i}_set', column.spark_type)})"
+            published[column.name] = _typed_set(f"b.q{i}_set", column)
             if column.hierarchy is not None:
                 published[f"{column.name}_label"] = f"b.q{i}_label"
     frame = frame.alias("b")
@@ -89,28 +90,47 @@ def decode(
     return select(frame, published | {name: f"b.{quoted(name)}" for name in keep})
 
 
-def _typed_array(texts: str, spark_type: str) -> str:
-    return texts if spark_type == "string" else f"transform({texts}, e -> {typed_value('e', spark_type)})"
+def _typed_set(values: str, column: QuasiIdentifier) -> str:
+    """SQL: a set as `_with_sets` gives it in the column's own type, sorted, a missing value last.
+
+    `array_sort` compares by a function that Spark interprets, ten times slower than `sort_array`, which puts missing values first.
+    """
+    assert isinstance(column.domain, CategoricalDomain)
+    typed = values if column.spark_type == "string" else f"CAST({values} AS ARRAY<{column.spark_type}>)"
+    return f"{'array_sort' if None in column.domain.values else 'sort_array'}({typed})"
 
 
 def _with_sets(boxes: DataFrame, quasi_identifiers: QuasiIdentifiers, more: Sequence[str]) -> DataFrame:
-    """Sets of codes as arrays of text, with the labels of those under a hierarchy; the other columns pass untouched."""
+    """Sets of codes as arrays of text, of bigint where values are whole numbers, with the labels of those under a hierarchy; the other
+    columns pass untouched."""
     domains = {f"q{i}": d for i, d in enumerate(quasi_identifiers.domains) if isinstance(d, CategoricalDomain)}
     if not domains:
         return boxes
+    values = {q: _values(domain, quasi_identifiers.columns[int(q[1:])].spark_type) for q, domain in domains.items()}
     names = [*box_types(quasi_identifiers), *more]
     boxes = boxes.select(*[F.col(quoted(name)) for name in names])
-    kinds = dict(boxes.dtypes) | {f"{q}_set": "array<string>" for q in domains}
+    kinds = dict(boxes.dtypes) | {f"{q}_set": _ARRAYS[each.type] for q, each in values.items()}
     labels = [f"{q}_label" for q, domain in domains.items() if domain.hierarchy is not None]
     schema = ", ".join([*(f"{quoted(name)} {kinds[name]}" for name in names), *(f"{label} string" for label in labels)])
-    return boxes.mapInArrow(_texts(domains, names), schema)
+    return boxes.mapInArrow(_texts(domains, values, names), schema)
+
+
+_WHOLE = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_ARRAYS = {pa.string(): "array<string>", pa.int64(): "array<bigint>"}
+
+
+def _values(domain: CategoricalDomain, spark_type: str) -> pa.Array:
+    """The values of a domain in the order of their codes: whole numbers as such, which cost Spark a tenth of what texts cost it, unless a
+    hierarchy has leaves that are none."""
+    whole = spark_type in WHOLE and all(text is None or _WHOLE.fullmatch(text) for text in domain.values)
+    if not whole:
+        return pa.array(domain.values, pa.string())
+    return pa.array([None if text is None else int(text) for text in domain.values], pa.int64())
 
 
 def _texts(
-    domains: Mapping[str, CategoricalDomain], names: Sequence[str]
+    domains: Mapping[str, CategoricalDomain], values: Mapping[str, pa.Array], names: Sequence[str]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    values = {q: pa.array(domain.values, pa.string()) for q, domain in domains.items()}
-
     def map_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             columns = {name: batch.column(i) for i, name in enumerate(names)}

@@ -7,8 +7,8 @@
     by_rank   : located: the partition and the node that the record's exact rank in its group falls in
 
 Records at one place of the curve stand in an order that only a salt of the release key knows, and equal rows are interchangeable, so the
-cut is a function of the table's rows as a set and of the key, whatever the input's order or partitions. One range shuffle of the codes, one
-scan for (task x group) counts on the driver.
+cut is a function of the table's rows as a set and of the key, whatever the input's order or partitions. One range shuffle of the codes (a
+sort in one task up to `ONE_TASK` records), one scan for (task x group) counts on the driver.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ LocateRank = Callable[[Int64Array, Int64Array], tuple[Int64Array, Int64Array]]
 """(group, rank within it) -> (partition, node) of each record."""
 
 MAX_COUNTS = 4_000_000
+ONE_TASK = 500_000
+"""So many records are sorted by one task in a second. A range shuffle would first draw a sample, for which all that comes before it, a pass
+through Python with it, is done twice."""
 SEATED = "seated"
 SEAT_BITS = 33
 """`monotonically_increasing_id` counts the rows of a task in so many bits."""
@@ -54,15 +57,16 @@ def on_curve(coded: DataFrame, curve: GroupsOnCurve) -> DataFrame:
     return over_batches(coded, kernel, {"grp": "int", "curve": "bigint"})
 
 
-def seated(records: DataFrame, salt: int) -> DataFrame:
-    """`records` ordered by group and curve, with each one's seat: (task << 33) + place. One range shuffle."""
+def seated(records: DataFrame, salt: int, n: int) -> DataFrame:
+    """The n `records` ordered by group and curve, with each one's seat: (task << 33) + place. One range shuffle, none up to `ONE_TASK`."""
     codes = [name for name in records.columns if name not in ("grp", "curve")]
     keys = [F.col("grp"), F.col("curve"), F.expr(f"xxhash64({salt}L, {', '.join(codes)})"), *map(F.col, codes)]
-    return (
-        records.repartitionByRange(*keys)
-        .sortWithinPartitions(*keys)
-        .withColumn("seat", F.monotonically_increasing_id())
-    )
+    dealt = _in_one_task(records) if n <= ONE_TASK else records.repartitionByRange(*keys)
+    return dealt.sortWithinPartitions(*keys).withColumn("seat", F.monotonically_increasing_id())
+
+
+def _in_one_task(records: DataFrame) -> DataFrame:
+    return records.coalesce(1)
 
 
 def by_rank(staged: DataFrame, sizes: Int64Array, locate: LocateRank) -> DataFrame:
@@ -126,11 +130,14 @@ def equal_partitions(
     Which records these are, no sensitive value has a say in. Records at one place of the curve are told apart by a hash that only the
     release key knows. It covers how many equal rows came before, so that even records that are alike in everything are spread as by
     chance: a place that holds more records than a partition is cut into parts that differ in their sensitive values no more than a random
-    split does. Cost: as `by_rank`, and one more shuffle of the codes, in which equal rows are numbered.
+    split does. Cost: as `by_rank`, and above `ONE_TASK` one more shuffle of the codes, in which equal rows are numbered.
     """
     codes = ", ".join(coded.columns)
-    numbered = with_columns(coded, {"twin": f"row_number() OVER (PARTITION BY {codes} ORDER BY q0)"})
-    staged = stage(SEATED, seated(on_curve(numbered, _OneGroup(positions)), salt))
+    numbered = with_columns(
+        _in_one_task(coded) if n <= ONE_TASK else coded,
+        {"twin": f"row_number() OVER (PARTITION BY {codes} ORDER BY q0)"},
+    )
+    staged = stage(SEATED, seated(on_curve(numbered, _OneGroup(positions)), salt, n))
     records = by_rank(staged, np.array([n], dtype=np.int64), _EqualRuns(n, number, multiple_of))
     return records.select(*coded.columns, PARTITION)
 

@@ -22,7 +22,7 @@ from anonlib.arrays import Codes, Int64Array
 from anonlib.engine.batches import fields, over_batches
 from anonlib.engine.codes import bounded, code_columns, sensitive_columns
 from anonlib.engine.failures import TaskRefusal
-from anonlib.engine.relational import with_columns
+from anonlib.engine.relational import select, with_columns
 from anonlib.errors import AnonlibError
 from anonlib.keyed import Stream
 
@@ -48,8 +48,12 @@ def located(coded: DataFrame, locate: Locate) -> DataFrame:
 
 
 def renumbered(records: DataFrame, number: Int64Array) -> DataFrame:
-    """Located records, with partition number[p] where they were in p. Narrow."""
+    """Located records, with partition number[p] where they were in p. Narrow: a projection, or beyond `LISTED` partitions a pass through
+    Arrow."""
     kept = [name for name in records.columns if name != PARTITION]
+    if len(number) <= LISTED:
+        listed = f"array({', '.join(f'{new}L' for new in number.tolist())})"
+        return select(records, {name: name for name in kept} | {PARTITION: f"get({listed}, CAST({PARTITION} AS INT))"})
     return over_batches(records, lambda columns: {PARTITION: number[columns[PARTITION]]}, {PARTITION: "bigint"}, kept)
 
 
@@ -69,12 +73,33 @@ def _counts(records: DataFrame, number: int, column: str, m: int) -> Int64Array:
     return counts
 
 
-def over_partitions(records: DataFrame, kernel: PartitionKernel, schema: str, key: bytes, purpose: str) -> DataFrame:
+LISTED = 1_000
+"""Partitions whose new numbers may stand in an expression."""
+PER_PARTITION = 4
+"""Tasks for each partition at most: few partitions then seldom meet in one."""
+MOST_TASKS = 200
+"""Tasks where the session does not tell how many a shuffle has: Spark's own number."""
+
+
+def _spread(records: DataFrame, number: int) -> DataFrame:
+    """Located records, dealt to tasks by their partition. The shuffle that a kernel needs anyway."""
+    asked = records.sparkSession.conf.get("spark.sql.shuffle.partitions", None) or ""
+    tasks = int(asked) if asked.isdigit() else MOST_TASKS  # a managed session may have a word there
+    return records.repartition(max(1, min(tasks, PER_PARTITION * number)), F.col(PARTITION))
+
+
+def over_partitions(
+    records: DataFrame, kernel: PartitionKernel, schema: str, key: bytes, purpose: str, number: int | None = None
+) -> DataFrame:
     """Run `kernel` on all records of each partition at once, in an order that only `key` knows, so that no kernel can lean on the input's.
 
     schema : DDL of what the kernel returns. Nodes are 0 where `records` have none. One shuffle of all codes; a task holds one partition in
     memory (about 8 bytes a code, times a few). What the kernel refuses (AnonlibError) fails the run in its own words.
+    number : how many partitions there are, where the kernel takes long for so few bytes: they are then dealt to as many tasks as a shuffle
+             has, where adaptive execution would join them, by their bytes, into one or two
     """
+    if number is not None and number > 1:
+        records = _spread(records, number)
     names, sensitive, result = code_columns(records), sensitive_columns(records), list(fields(schema))
     has_nodes = NODE in records.columns
 

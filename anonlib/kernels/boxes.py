@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -35,7 +36,8 @@ class Sets:
     def listed(self) -> ObjectArray:
         """The sets as (g,) object, an int32 array of codes for each class: a column of lists."""
         sets = np.empty(len(self.bounds) - 1, dtype=object)
-        sets[:] = np.split(self.values, self.bounds[1:-1]) if len(sets) else []
+        ends = self.bounds.tolist()
+        sets[:] = [self.values[first:last] for first, last in pairwise(ends)]  # np.split takes ten times as long
         return sets
 
 

@@ -210,16 +210,22 @@ def class_schema(coded: Coded) -> str:
     return box_schema(coded.quasi_identifiers, sensitive=len(coded.sizes), more=f"{EC_ID} bigint")
 
 
-def over_classes(coded: Coded, partitions: DataFrame, classes: Classes, purpose: str, key: bytes) -> DataFrame:
-    """Every record under the tight box of its class, as codes. purpose : of the order in which a partition's records are given."""
-    return over_partitions(partitions, ClassBoxes(classes, coded.domains), class_schema(coded), key, purpose)
+def over_classes(
+    coded: Coded, partitions: DataFrame, classes: Classes, purpose: str, key: bytes, number: int | None = None
+) -> DataFrame:
+    """Every record under the tight box of its class, as codes. purpose : of the order in which a partition's records are given;
+    number : of partitions, as `over_partitions` takes it."""
+    return over_partitions(partitions, ClassBoxes(classes, coded.domains), class_schema(coded), key, purpose, number)
 
 
-def over_matches(coded: Coded, partitions: DataFrame, matches: Matches, purpose: str, key: bytes) -> DataFrame:
-    """Every record under the box of its matches, as codes, and beside it the evidence: `EVIDENCE` and the record's own codes."""
+def over_matches(
+    coded: Coded, partitions: DataFrame, matches: Matches, purpose: str, key: bytes, number: int | None = None
+) -> DataFrame:
+    """Every record under the box of its matches, as codes, and beside it the evidence: `EVIDENCE` and the record's own codes. purpose,
+    number : as in `over_classes`."""
     own = [f"{name} {kind}" for name, kind in coded.frame.dtypes if name.startswith("q")]
     schema = box_schema(coded.quasi_identifiers, more=", ".join([EVIDENCE, *own]))
-    return over_partitions(partitions, _OneSensitive(matches), schema, key, purpose)
+    return over_partitions(partitions, _OneSensitive(matches), schema, key, purpose, number)
 
 
 @dataclass(frozen=True)

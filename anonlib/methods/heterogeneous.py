@@ -5,8 +5,9 @@ Source: heterogeneous generalization (sections 3 and 4). The walk, for n records
     counts        pass 1 over the sensitive column; m values reach the driver
     buckets       driver, from the counts of the whole table: what it needs at least       (Algorithms 1 and 3, Theorem 4, made exact)
     domains       at most two passes
-    partitions    only above `partition_size`: equal parts along the Hilbert curve of the quasi-identifiers, two shuffles of codes; a pass
-                  for their sensitive counts, and neighbours merged until each can keep the promise
+    partitions    only above `partition_size`: equal parts along the Hilbert curve of the quasi-identifiers, two shuffles of codes, or a
+                  sort in one task up to 500,000 records; a pass for their sensitive counts, and neighbours merged until each can
+                  keep the promise
     matches       one shuffle of codes; each partition dealt to pools that come out even and to their buckets, matched, boxed, and values
                   dealt by a random rainbow colouring from the cryptographic stream        (Algorithm 2; section 3.2 corrected)
     microdata     one shuffle of what is published, into an order that says nothing
@@ -113,7 +114,7 @@ def heterogeneous(table: Microdata, wanted: Heterogeneous, run: Run) -> Draft:
     run.say(f"matching {coded.n:,} records in {number:,} partitions ({wanted.matching})")
     pools = GoodPool(promised, promised.matches(whole)) if wanted.refine else None
     kernel = Matching(coded.domains, counts.m, promised, pools, wanted.matching, wanted.far_apart, run.key)
-    working = run.stage(WORKING, boxed.over_matches(coded, partitions, kernel, ORDER, run.key))
+    working = run.stage(WORKING, boxed.over_matches(coded, partitions, kernel, ORDER, run.key, number))
     summary = one_row(aggregate(together(working, coded.n), [], _SUMMARY))
     solver = _solver(wanted, whole, summary, number)
     guarantee = _guarantee(table, counts, wanted, promised)

@@ -7,7 +7,8 @@ Source: SABRE (sections 4.2 to 4.4); the default is ours. The walk, for n record
 
 the default: what a class holds follows from counts alone, which records it takes from quasi-identifiers alone
     sub-buckets   driver, from counts alone                                                     (`anonlib.methods.sabre_sub_buckets`)
-    partitions    only above `partition_size`: two range shuffles, staged; equal runs of every sub-bucket along the Hilbert curve
+    partitions    only above `partition_size`: two range shuffles (sorts in one task up to 500,000 records), staged; equal runs of every
+                  sub-bucket along the Hilbert curve
     classes       one shuffle of codes; a class takes the same number of records of every sub-bucket
 
 `refine: true`, for comparisons: true distances decide with quasi-identifiers
@@ -147,18 +148,20 @@ def sabre(table: Microdata, wanted: Sabre, run: Run) -> Draft:
     solver = _solver(wanted, way, started)
     run.say(f"forming classes of {promised.n:,} records")
     classes = boxed.Renumbered(way.classes, run.key, NUMBERS)
-    boxes = boxed.over_classes(coded, way.partitions, classes, ORDER, run.key)
+    boxes = boxed.over_classes(coded, way.partitions, classes, ORDER, run.key, way.number)
     return boxed.publish_classes(coded, boxes, _guarantee(table, promised, wanted), solver, run)
 
 
 @dataclass(frozen=True)
 class _Way:
-    """A way to classes: the located records, the kernel of a partition, and what the driver chose for it."""
+    """A way to classes: the located records, the kernel of a partition, what the driver chose for it, and how many partitions there are
+    (None where nothing depends on it)."""
 
     partitions: DataFrame
     classes: Symmetric | Halving | TakeOut
     details: dict[str, Any]
     setting: tuple[SizePart, ...] = ()
+    number: int | None = None
 
 
 def _symmetric(coded: Coded, promised: Asked, wanted: Sabre, run: Run) -> _Way:
@@ -166,7 +169,8 @@ def _symmetric(coded: Coded, promised: Asked, wanted: Sabre, run: Run) -> _Way:
     partitions = sub_buckets.cut_by_rank(coded, joint, packing, wanted.partition_size, run)
     classes = symmetric(coded.domains, promised.closeness, joint, packing, wanted.k, run.key)
     located = not sub_buckets.one_task(packing, wanted.partition_size)
-    return _Way(partitions, replace(classes, located=located), packing_details(packing))
+    number = sub_buckets.partitions(packing, wanted.partition_size)
+    return _Way(partitions, replace(classes, located=located), packing_details(packing), number=number)
 
 
 def _refined(coded: Coded, promised: Asked, wanted: Sabre, run: Run) -> _Way:
@@ -203,7 +207,7 @@ def _cut_by_rank(
     )
     salt = int(Stream(run.key, SALT).below(1 << 62, 1)[0])
     on_curve = curve_ranks.on_curve(coded.frame, _OnCurve(coded.domains, buckets.bucket_of))
-    staged = run.stage(curve_ranks.SEATED, curve_ranks.seated(on_curve, salt))
+    staged = run.stage(curve_ranks.SEATED, curve_ranks.seated(on_curve, salt, promised.n))
     records = curve_ranks.by_rank(staged, buckets.sizes, partitions.locate)
     if len(coded.sizes) == 1:
         return records

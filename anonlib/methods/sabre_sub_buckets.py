@@ -6,9 +6,9 @@
                   number of records of every sub-bucket; a class of it keeps t by construction, and nothing is ever merged
     classes       `anonlib.kernels.classes.symmetric_classes`: the same number of records of every sub-bucket, all sub-buckets treated alike
 
-Above `partition_size` that is two range shuffles of codes, both staged, and a scan for (task x value) and (task x sub-bucket) counts on
-the driver; the classes then take one more shuffle. Combinations of several sensitive columns: one more scan, at most `COMBINATIONS`
-reach the driver.
+Above `partition_size` that is two range shuffles of codes (sorts in one task up to 500,000 records), both staged, and a scan for
+(task x value) and (task x sub-bucket) counts on the driver; the classes then take one more shuffle. Combinations of several sensitive
+columns: one more scan, at most `COMBINATIONS` reach the driver.
 """
 
 from __future__ import annotations
@@ -89,13 +89,13 @@ def cut_by_rank(coded: Coded, joint: JointValues, packing: Packing, partition_si
     run.say(f"dealing the records of each value to {parts.number:,} sub-buckets")
     one, other = Stream(run.key, SALT).below(1 << 62, 2).tolist()
     valued = over_batches(coded.frame, _Value(joint), {"grp": "int", "curve": "bigint"})
-    ranked = run.stage("ranked", curve_ranks.seated(valued, one))
+    ranked = run.stage("ranked", curve_ranks.seated(valued, one, coded.n))
     dealt = curve_ranks.by_rank(ranked, joint.counts, _Deal(parts, run.key))
     names = {name: name for name in coded.frame.columns} | {"grp": PARTITION, "slot": NODE}
     dealt = select(dealt, names)
     run.say(f"ordering the records of each sub-bucket along the Hilbert curve, for {number:,} partitions")
     placed = over_batches(dealt, _Curve(coded.domains), {"curve": "bigint"})
-    staged = run.stage(curve_ranks.SEATED, curve_ranks.seated(placed, other))
+    staged = run.stage(curve_ranks.SEATED, curve_ranks.seated(placed, other, coded.n))
     sizes = np.full(parts.number + 1, parts.records, dtype=np.int64)
     sizes[0] = int(parts.rest.sum())
     return curve_ranks.by_rank(staged, sizes, _Even(parts.records, number)).drop("slot")

@@ -52,7 +52,7 @@ from typing import Any
 
 from anonlib.domains import CategoricalDomain, NumericDomain
 from anonlib.engine.domains import QuasiIdentifier, QuasiIdentifiers
-from anonlib.engine.numeric_codes import check_coded, code_of, code_type
+from anonlib.engine.numeric_codes import WHOLE, check_coded, code_of, code_type
 from anonlib.engine.relational import DataFrame
 from anonlib.engine.statistics import value_text
 from anonlib.errors import SpecError
@@ -145,13 +145,22 @@ def boxes(frame: DataFrame, manifest: Manifest, labels: bool = False) -> dict[st
         if part.kind == "numeric":
             columns |= {f"q{i}_lo": column_codes(part)["low"], f"q{i}_hi": column_codes(part)["high"]}
         else:
-            columns[f"q{i}_set"] = f"transform({quoted(part.name)}, e -> {value_text('e', part.type)})"
+            columns[f"q{i}_set"] = _texts_of(quoted(part.name), part.type)
             if labels and part.hierarchy:
                 columns[f"q{i}_label"] = quoted(label_name(part.name))
     kinds = dict(frame.dtypes)
     for i, name in enumerate(sensitive_columns(manifest)):
         columns[f"s{i}"] = value_text(name, kinds[name])
     return columns | ({EC_ID: quoted(EC_ID)} if has_classes(manifest) else {})
+
+
+def _texts_of(array: str, spark_type: str) -> str:
+    """SQL: the elements of an array as `value_text` tells them. Plain casts are compiled; a function of each element is interpreted."""
+    if spark_type == "string":
+        return array
+    if spark_type in WHOLE:
+        return f"CAST({array} AS ARRAY<STRING>)"
+    return f"transform({array}, e -> {value_text('e', spark_type)})"
 
 
 def column_codes(part: QuasiIdentifierPart) -> dict[str, str]:

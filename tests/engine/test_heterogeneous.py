@@ -15,6 +15,7 @@ import yaml
 from anonlib.api.verbs import audit_release, explain, open_release, run
 from anonlib.cli import main
 from anonlib.domains import NumericDomain
+from anonlib.engine import curve_ranks
 from anonlib.errors import SpecError
 from anonlib.hierarchy import parse_hierarchy
 from anonlib.methods import heterogeneous as recipe
@@ -153,8 +154,10 @@ def test_partitions_are_several_and_the_release_holds_nothing_of_the_evidence(re
     assert '"matches": [' not in said
 
 
-def test_key_and_table_alone_decide_and_order_says_nothing(releases, spark):
-    """The same rows from a sorted input under other shuffle settings; with another key others. Evidence not asked for is gone."""
+def test_key_and_table_alone_decide_and_order_says_nothing(releases, spark, monkeypatch):
+    """The same rows from a sorted input under other shuffle settings, ranked along the curve by several tasks, as large tables are; with
+    another key others. Evidence not asked for is gone."""
+    monkeypatch.setattr(curve_ranks, "ONE_TASK", 0)
     before = spark.conf.get("spark.sql.shuffle.partitions")
     try:
         spark.conf.set("spark.sql.shuffle.partitions", "5")

@@ -4,7 +4,7 @@ With equivalence classes everything promised can be seen there. Without, the pro
 it is checked while the method's evidence is at hand (before publication, or from `output.evidence`), and an audit of the published
 table alone sees the rest: form, domains, conservation, utility, and with the original the distribution and the coverage of boxes.
 
-The facts are found here and judged in `generalized_judge`. Cost: one job, in which `microdata` is read about five times; (class,
+The facts are found here and judged in `generalized_judge`. Cost: one job, in which `microdata` is read about four times; (class,
 sensitive value) counts are shuffled once per sensitive column; see the modules `generalized_boxes`, `generalized_classes`,
 `generalized_evidence` and `generalized_original` for theirs. The driver gets O(m) rows.
 """

@@ -1,7 +1,7 @@
-"""What the boxes of a generalized release hold: one scan in SQL, one through Arrow, one grouping of the values in sets.
+"""What the boxes of a generalized release hold: one scan in SQL, one through Arrow.
 
-Cost: `microdata` is read three times, nothing of it is shuffled but the distinct values of its sets; the driver gets one row of sums
-and at most one row per value of a categorical domain.
+Cost: `microdata` is read twice, and nothing of it is shuffled; the driver gets one row of sums, four numbers per quasi-identifier and one
+per value of a categorical domain.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from anonlib.domains import CategoricalDomain
 from anonlib.engine.batches import summed
 from anonlib.engine.checksum import combine, pieces, row_hash, sum_columns
 from anonlib.engine.relational import DataFrame, Small, aggregate, select
-from anonlib.engine.statistics import value_text
 from anonlib.queries.boxes import BoxReader, Intervals, Sets, column
 from anonlib.release import generalized
 from anonlib.release.manifest import Manifest, QuasiIdentifierPart
@@ -50,12 +49,12 @@ def scan_boxes(microdata: DataFrame, manifest: Manifest) -> Small[BoxFacts]:
     boxes = select(microdata, generalized.boxes(microdata, manifest, labels=True))
 
     def facts(answers: list[Any]) -> BoxFacts:
-        in_sql, of_rows, *held = answers
+        in_sql, of_rows = answers
         attributes = []
         for i, part in enumerate(parts):
             outside, mislabelled, penalty, loss = of_rows[4 * i : 4 * i + 4]
             ends = (in_sql.get(f"from{i}"), in_sql.get(f"to{i}"))
-            short = _unreached(part, *ends) if part.kind == "numeric" else _absent(part, held[0][part.name])
+            short = _unreached(part, *ends) if part.kind == "numeric" else _absent(part, of_rows[kernel.held(i)])
             attributes.append(
                 AttributeFacts(int(in_sql[f"fault{i}"]), round(outside), round(mislabelled), penalty, loss, short)
             )
@@ -63,7 +62,7 @@ def scan_boxes(microdata: DataFrame, manifest: Manifest) -> Small[BoxFacts]:
         return BoxFacts(measured, ranges(ranged, in_sql), tuple(attributes), int(in_sql["nulls"]))
 
     in_sql = Small.of_row(aggregate(frame, [], sums | aggregated), dict)
-    return Small.of([in_sql, summed(boxes, kernel, kernel.length), *_values_in_sets(microdata, parts)], facts)
+    return Small.of([in_sql, summed(boxes, kernel, kernel.length)], facts)
 
 
 def _malformed(part: QuasiIdentifierPart) -> str:
@@ -72,7 +71,10 @@ def _malformed(part: QuasiIdentifierPart) -> str:
         low, high = quoted(generalized.low_name(part.name)), quoted(generalized.high_name(part.name))
         return f"NOT coalesce({low} <= {high}, false)"
     name = quoted(part.name)
-    return f"NOT ({name} IS NOT NULL AND size({name}) > 0 AND {name} <=> array_sort(array_distinct({name})))"
+    # `sort_array` is compiled, where `array_sort` compares by a function that is interpreted; it puts a missing value first and not last
+    has_null = f"get(sort_array({name}), 0) IS NULL"
+    in_order = f"IF({has_null}, array_sort(array_distinct({name})), sort_array(array_distinct({name})))"
+    return f"NOT ({name} IS NOT NULL AND size({name}) > 0 AND {name} <=> {in_order})"
 
 
 def _unreached(part: QuasiIdentifierPart, low: Any, high: Any) -> str | None:
@@ -82,46 +84,30 @@ def _unreached(part: QuasiIdentifierPart, low: Any, high: Any) -> str | None:
     return None if (low, high) == stated else f"stated {stated[0]} to {stated[1]}, the boxes span {low} to {high}"
 
 
-def _values_in_sets(microdata: DataFrame, parts: list[QuasiIdentifierPart]) -> list[Small[dict[str, set[str | None]]]]:
-    """{categorical quasi-identifier: values that stand in some set}; as many as its domain has, and one more. None without such."""
-    sets = [part for part in parts if part.kind == "categorical"]
-    if not sets:
-        return []
-    pairs = [
-        f"transform({quoted(p.name)}, e -> struct({i} AS which, {value_text('e', p.type)} AS text))"
-        for i, p in enumerate(sets)
-    ]
-    exploded = select(microdata, {"cell": f"explode(array_distinct(concat({', '.join(pairs)})))"})
-    distinct = aggregate(
-        select(exploded, {"which": "cell.which", "text": "cell.text"}), ["which", "text"], {"n": "count(1)"}
-    )
-    limit = sum(len(p.values) + len(p.hierarchy) for p in sets) + len(sets)
-
-    def by_name(occurring: list[dict[str, Any]]) -> dict[str, set[str | None]]:
-        held: dict[str, set[str | None]] = {part.name: set() for part in sets}
-        for row in occurring:
-            held[sets[row["which"]].name].add(row["text"])
-        return held
-
-    return [Small.of_rows(distinct.limit(limit), limit, by_name)]
-
-
-def _absent(part: QuasiIdentifierPart, held: set[str | None]) -> str | None:
-    """Without a hierarchy every value of the domain stands in some set; a tree may have leaves that the table has not."""
-    absent = [value for value in part.values if value not in held]
+def _absent(part: QuasiIdentifierPart, held: Float64Array) -> str | None:
+    """Without a hierarchy every value of the domain stands in some set; a tree may have leaves that the table has not. held : (|A|,) in
+    how many rows each value stands."""
+    absent = [] if part.hierarchy else [value for value, rows in zip(part.values, held, strict=True) if not rows]
     return f"{len(absent)} stated value(s) in no set, first {absent[0]!r}" if absent else None
 
 
 @dataclass(frozen=True)
 class _Measure:
-    """Kernel over boxes: per quasi-identifier rows outside the domain, rows with a wrong label, sums of penalty and loss."""
+    """Kernel over boxes: per quasi-identifier rows outside the domain, rows with a wrong label, sums of penalty and loss; then per value of
+    each categorical one, in how many rows it stands."""
 
     reader: BoxReader
     parts: tuple[QuasiIdentifierPart, ...]
 
     @property
     def length(self) -> int:
-        return 4 * len(self.parts)
+        return int(self.held(len(self.parts)).start)
+
+    def held(self, i: int) -> slice:
+        """Where the rows of each value of quasi-identifier number i stand in the vector; nothing for a numeric one."""
+        sizes = [d.size if isinstance(d, CategoricalDomain) else 0 for d in self.reader.domains]
+        first = 4 * len(self.parts) + sum(sizes[:i])
+        return slice(first, first + sum(sizes[i : i + 1]))
 
     def __call__(self, batches: Iterable[Any]) -> Float64Array:
         total = np.zeros(self.length, dtype=np.float64)
@@ -134,6 +120,7 @@ class _Measure:
                 else:
                     label = column(batch, f"q{i}_label") if part.hierarchy else None
                     here = self._set(i, attribute, tree, label)
+                    total[self.held(i)] += np.bincount(attribute.codes, minlength=attribute.size + 1)[:-1]
                 total[4 * i : 4 * i + 4] += here
         return total
 

@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from anonlib.arrays import Int64Array
+from anonlib.arrays import Int32Array, Int64Array
 from anonlib.audit.published import fresh_salt
 from anonlib.audit.verdict import Check
 from anonlib.domains import NumericDomain
@@ -133,10 +134,11 @@ def _facts(group: pd.DataFrame, attributes: int) -> pd.DataFrame:
             _tell_values(tell, "belief", np.sort(own[assigned][around[~dummy]], axis=1))
             if not _rainbow(assigned, around):
                 tell("torn")
-    columns = group[[f"q{i}" for i in range(attributes)]]
-    real = set(columns[~dummy].itertuples(index=False, name=None))
-    if not all(row in real for row in columns[dummy].itertuples(index=False, name=None)):
-        tell("dummies")
+    if dummy.any():
+        columns = group[[f"q{i}" for i in range(attributes)]]
+        real = set(columns[~dummy].itertuples(index=False, name=None))
+        if not all(row in real for row in columns[dummy].itertuples(index=False, name=None)):
+            tell("dummies")
     return pd.DataFrame(entries, columns=["kind", "key", "n", "worst", "top", "bottom", "partition"])
 
 
@@ -274,10 +276,19 @@ def _boxes(group: pd.DataFrame, numeric: Sequence[bool]) -> pd.DataFrame:
         if interval:
             columns |= {f"q{i}_lo": codes.min(axis=1), f"q{i}_hi": codes.max(axis=1)}
         else:
-            columns[f"q{i}_set"] = [np.unique(row).astype(np.int32) for row in codes]
+            columns[f"q{i}_set"] = _distinct(codes)
     assigned = np.clip(group["assigned"].to_numpy(np.int64), 0, p - 1)
     columns["s0"] = group["s0"].to_numpy()[assigned]
     return pd.DataFrame(columns)
+
+
+def _distinct(codes: Int64Array) -> list[Int32Array]:
+    """The distinct codes of each row of `codes`, (p, mu), ascending. All rows at once: one sort along them."""
+    ordered = np.sort(codes, axis=1)
+    new = np.ones(ordered.shape, dtype=bool)
+    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    values, ends = ordered[new].astype(np.int32), np.concatenate([[0], np.cumsum(new.sum(axis=1))]).tolist()
+    return [values[first:last] for first, last in pairwise(ends)]
 
 
 def records_of_graph(matches: DataFrame, manifest: Manifest, original: DataFrame) -> Small[Check]:

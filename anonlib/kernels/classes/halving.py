@@ -102,7 +102,7 @@ def information_loss(records: HasColumns, of: Int64Array, groups: Int64Array, nu
 def losses(records: HasColumns, of: Int64Array, groups: Int64Array, number: int) -> Float64Array:
     """(d, number) float64: SABRE's information loss (section 3.2) of each group's box in each attribute; in [0, 1]. No group is empty.
 
-    of : (r,) records, groups : (r,) int64 their groups. O(r log r) per categorical attribute without a hierarchy, else O(r).
+    of : (r,) records, groups : (r,) int64 their groups. O(r), and a sort per categorical attribute without a hierarchy of many values.
     """
     few = number <= 1 << 16  # then NumPy sorts by radix
     by_group = of[np.argsort(groups.astype(np.uint16) if few else groups, kind="stable")]
@@ -111,8 +111,7 @@ def losses(records: HasColumns, of: Int64Array, groups: Int64Array, number: int)
     loss = np.zeros((len(records.columns), number), dtype=np.float64)
     for own, column, domain in zip(loss, records.columns, records.domains, strict=True):
         if isinstance(domain, CategoricalDomain) and domain.hierarchy is None:
-            owners = np.unique(groups * domain.size + column[of]) // domain.size
-            distinct = np.bincount(owners, minlength=number)
+            distinct = _distinct(groups * domain.size + column[of], number, domain.size)
             own[:] = np.where(distinct > 1, distinct / domain.size, 0)
             continue
         values = column[by_group]
@@ -125,6 +124,17 @@ def losses(records: HasColumns, of: Int64Array, groups: Int64Array, number: int)
             node = tree.cover(low, high)
             own[:] = np.where(low == high, 0, (tree.last[node] - tree.first[node] + 1) / tree.leaves)
     return loss
+
+
+def _distinct(pairs: Int64Array, number: int, size: int) -> Int64Array:
+    """(number,) how many of the `size` codes each group has; pairs : (r,) int64, group * size + code.
+
+    O(r + number size), or a sort where that is more."""
+    if number * size > max(4 * len(pairs), 1 << 16):
+        return np.bincount(np.unique(pairs) // size, minlength=number)
+    occurs = np.zeros(number * size, dtype=bool)
+    occurs[pairs] = True
+    return np.asarray(occurs.reshape(number, size).sum(axis=1))
 
 
 def children(domain: Domain, values: Codes, groups: Int64Array, starts: Int64Array, sizes: Int64Array) -> Codes:

@@ -85,14 +85,10 @@ class _Halving:
     ) -> None:
         self.columns, self.domains, self.block, self.least = columns, domains, block, least
         self.n, self.blocks = len(block), int(block.max(initial=-1)) + 1
-        curve = hilbert_positions(columns, domains)
-        self.along = [self._ranks(column, curve, noise) for column in columns]
-
-    def _ranks(self, column: Codes, curve: Int64Array, noise: Int64Array) -> Int64Array:
-        """(n,) the place of each record when all are sorted by the column, then along the curve, then by noise."""
-        ranks = np.empty(self.n, dtype=np.int64)
-        ranks[np.lexsort((noise, curve, column))] = np.arange(self.n)
-        return ranks
+        alike = np.lexsort((noise, hilbert_positions(columns, domains)))  # how records of equal value stand
+        # per attribute all records in its order, and block after block; sorted once, since a group keeps the order of its records
+        self.sorted = [alike[_stable_order(column[alike])] for column in columns]
+        self.by_block = [order[_stable_order(block[order])] for order in self.sorted]
 
     def halved(self, together: int) -> tuple[Int64Array, Int64Array]:
         """(class of each record, group of each record when groups first held at most `together` records a block). Both (n,) int64."""
@@ -116,9 +112,12 @@ class _Halving:
         upper = np.zeros(len(of), dtype=bool)
         total, sizes = losses(self, of, own, len(share)).sum(axis=0), np.bincount(own)
         best = np.full(len(share), -np.inf)
-        for attribute, along in enumerate(self.along):
-            within = self._within(of, own, along)
-            cuts = [share // 2, self._gap(of, own, share, attribute)]
+        place = np.full(self.n, -1, dtype=np.int64)
+        place[of] = np.arange(len(of))
+        for attribute in range(len(self.columns)):
+            within = self._within(_grouped(place[self.by_block[attribute]], own), of, own)
+            order = _grouped(place[self.sorted[attribute]], own)
+            cuts = [share // 2, self._gap(order, of, own, share, attribute)]
             for cut in cuts:
                 proposed = within >= cut[own]
                 halves = 2 * own + proposed
@@ -129,19 +128,19 @@ class _Halving:
                 upper = np.where(better[own], proposed, upper)
         return upper
 
-    def _within(self, of: Int64Array, own: Int64Array, along: Int64Array) -> Int64Array:
-        """(r,) the place of each record among those of its group and block, along an attribute."""
-        run = own * self.blocks + self.block[of]
-        order = np.argsort(run * self.n + along[of])
-        runs = run[order]
+    def _within(self, order: Int64Array, of: Int64Array, own: Int64Array) -> Int64Array:
+        """(r,) the place of each record among those of its group and block. order : (r,) by group, block and an attribute."""
+        run = (own * self.blocks + self.block[of])[order]
+        number = np.arange(len(order))
+        begins = np.maximum.accumulate(np.where(np.r_[True, run[1:] != run[:-1]], number, 0))
         place = np.empty(len(of), dtype=np.int64)
-        place[order] = np.arange(len(of)) - np.searchsorted(runs, runs)
+        place[order] = number - begins
         return place
 
-    def _gap(self, of: Int64Array, own: Int64Array, share: Int64Array, attribute: int) -> Int64Array:
+    def _gap(self, order: Int64Array, of: Int64Array, own: Int64Array, share: Int64Array, attribute: int) -> Int64Array:
         """(c,) how many records of each block lie left of the gap between two values that is nearest to the median of the group, in the
-        mean over blocks; half of them if there is no gap. Under a hierarchy a gap is one between children of the lowest node above."""
-        order = np.argsort(own * self.n + self.along[attribute][of])
+        mean over blocks; half of them if there is no gap. Under a hierarchy a gap is one between children of the lowest node above.
+        order : (r,) by group and attribute."""
         groups, sizes = own[order], np.bincount(own)
         starts = np.cumsum(sizes) - sizes
         values = children(self.domains[attribute], self.columns[attribute][of[order]], groups, starts, sizes)
@@ -152,6 +151,19 @@ class _Halving:
         left_of_gap = share // 2
         left_of_gap[groups[first]] = (2 * place[first] + self.blocks) // (2 * self.blocks)
         return np.clip(left_of_gap, self.least, share - self.least)
+
+
+def _grouped(places: Int64Array, own: Int64Array) -> Int64Array:
+    """(r,) the places, without those that are -1, group after group, as they stand in each. own : (r,) the group at each place."""
+    places = places[places >= 0]
+    return np.asarray(places[_stable_order(own[places])])
+
+
+def _stable_order(keys: Codes) -> Int64Array:
+    """What `np.argsort(keys, kind="stable")` gives, by radix where keys are small whole numbers."""
+    if keys.dtype.kind == "i" and len(keys) and keys.min() >= 0 and keys.max() < 1 << 16:
+        keys = keys.astype(np.uint16)
+    return np.argsort(keys, kind="stable")
 
 
 class _Exchange:
@@ -209,7 +221,11 @@ class _Interval:
     def loss(self, low: Codes, high: Codes) -> Float64Array:
         if isinstance(self.domain, NumericDomain):
             return self.domain.penalty(low, high)
-        return _share(self.domain, low, high) if self.table is None else self.table[low, high]
+        if self.table is None:
+            return _share(self.domain, low, high)
+        return np.asarray(
+            self.table.take(low * len(self.table) + high), dtype=np.float64
+        )  # half the time of table[low, high]
 
 
 def _share(domain: CategoricalDomain, low: Codes, high: Codes) -> Float64Array:
@@ -271,7 +287,11 @@ class _Sets:
         """(g, g) losses as `_Bounds.without`: each class's own record of the row is taken out, and each of `codes` put in its place."""
         held = self.held[present]
         held[np.arange(len(present)), codes] -= 1
-        distinct = (held > 0).sum(axis=1)[None, :] + (held[:, codes].T == 0)
+        distinct = (held > 0).sum(axis=1)
+        new = (held == 0).T[codes]
+        return np.where(new, self._loss(distinct + 1)[None, :], self._loss(distinct)[None, :])
+
+    def _loss(self, distinct: Int64Array) -> Float64Array:
         return np.where(distinct > 1, distinct / max(1, self.size), 0.0)
 
     def add(self, present: Int64Array, before: Codes, after: Codes) -> None:
