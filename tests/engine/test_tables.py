@@ -1,10 +1,13 @@
-"""Tables of few records are looked at in one partition, others as they lie."""
+"""Tables of few records are looked at in one partition, others as they lie; partitions whose kernel takes long have tasks of their own."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from anonlib.engine.partitions import over_partitions, renumbered
 from anonlib.engine.relational import aggregate, rows
+from anonlib.engine.repeatable import plan_text
 from anonlib.engine.tables import FEW_RECORDS, together
 
 pytestmark = pytest.mark.spark
@@ -20,3 +23,26 @@ def test_few_records_are_grouped_without_a_shuffle(spark, records, expected):
     counted = aggregate(together(table, records), ["bucket"], {"n": "count(1)"})
     assert shuffles(counted) == expected
     assert {r["bucket"]: r["n"] for r in rows(counted, 4)} == dict.fromkeys(range(4), 10)
+
+
+@pytest.mark.parametrize(("number", "tasks"), [(None, None), (1, None), (2, 8), (50, 16)])
+def test_partitions_of_a_slow_kernel_are_not_joined_by_their_bytes(spark, number, tasks):
+    """Spark joins small shuffles (`ENSURE_REQUIREMENTS`), and none whose tasks are told (`REPARTITION_BY_NUM`)."""
+    located = spark.range(4).selectExpr("id AS q0", "0 AS s0", "id AS partition")
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    try:
+        spark.conf.set("spark.sql.shuffle.partitions", "16")
+        plan = plan_text(over_partitions(located, lambda *_: {}, "n bigint", bytes(32), "a test", number))
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+    assert plan.count("Exchange hashpartitioning") == 1
+    assert (f", {tasks}), REPARTITION_BY_NUM" in plan) == (tasks is not None)
+
+
+@pytest.mark.parametrize("partitions", [3, 1_001])
+def test_partitions_are_renumbered(spark, partitions):
+    located = spark.range(partitions).selectExpr("id AS q0", "0 AS s0", "id AS partition")
+    number = np.arange(partitions)[::-1] // 2
+    new = renumbered(located, number)
+    assert new.columns == located.columns
+    assert {r["q0"]: r["partition"] for r in new.collect()} == dict(enumerate(number.tolist()))
