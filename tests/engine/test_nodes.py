@@ -112,7 +112,7 @@ def test_explain_shows_first_the_nodes_that_most_buckets_tell():
     wanted = Bucketize.model_validate({"privacy": {"theta": 1, "offset": "0.1"}, "max_bucket_size": 20})
     choice = BucketChoice(counts, *choose_buckets(counts, wanted, None, tree))
     grid = explained_buckets("illness", choice).grids[-1]
-    assert grid.header[-1] == "buckets of nothing else"
+    assert grid.columns[-1] == "buckets of nothing else"
     assert [row[0] for row in grid.rows] == ["lungs", "others"]
     assert int(grid.rows[0][-1]) > int(grid.rows[1][-1])
 
