@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import anonlib
 from anonlib.audit.bucketized.audit import audit
 from anonlib.hierarchy import parse_hierarchy
 from anonlib.methods.bucketize import BucketChoice, choose_buckets, explained_buckets
@@ -57,6 +58,18 @@ def test_a_release_keeps_and_tells_thresholds_of_nodes(door):
     code, checks = door.audit(outcome.output, source)
     assert code == 0, [check for check in checks if not check["passed"]]
     assert {"F'-privacy of nodes", "nodes of the hierarchy", "achieved shares of nodes"} <= {c["name"] for c in checks}
+
+    opened = anonlib.open_release(door.spark, str(outcome.output))
+    assert opened.count("illness IN NODE 'lungs'").low == by_name["lungs"].count == 33
+    young = opened.count("age < 40 AND illness IN NODE 'lungs'")
+    assert (
+        young.low
+        <= sum(
+            age < 40 and TREE[v] == "lungs"
+            for age, v in zip(table["age"].to_pylist(), table["illness"].to_pylist(), strict=True)
+        )
+        <= young.high
+    )
 
     explained = json.loads(door.call("explain", str(door.home / "spec-1.yaml"), "--json").out)
     assert {n["node"]: n["largest"] for n in explained["nodes"]} == {n.node: n.achieved for n in guarantee.nodes}
