@@ -36,11 +36,17 @@ def percent(share: Fraction) -> str:
 
 
 def thresholds(
-    column: str, strictest: Share, loosest: Share, fake_values: int = 0, real: RealShares | None = None
+    column: str,
+    strictest: Share,
+    loosest: Share,
+    fake_values: int = 0,
+    real: RealShares | None = None,
+    nodes: Sequence[Share] | None = None,
 ) -> str:
     """F'-privacy: the lowest and the highest threshold, and whom they concern. column : the sensitive column.
 
     fake_values : s, values listed in each bucket that belong to nobody; real : what counts tell of them, None where that is not bounded
+    nodes       : of a hierarchy, those that have a threshold, the strictest first; None where values have no hierarchy
     """
     adversary = (
         "Someone who knows a person's quasi-identifiers, that the person is in the table, and how the release was made"
@@ -69,7 +75,22 @@ def thresholds(
             "bucket it may be surer than that where values are rare or buckets few. Nothing more is promised to someone who knows records "
             "of other buckets too."
         )
-    return sentence
+    return sentence if nodes is None else sentence + _nodes(column, nodes)
+
+
+def _nodes(column: str, nodes: Sequence[Share]) -> str:
+    """What is promised of values that stand under one node of a hierarchy."""
+    if not nodes:
+        return f" That {column} is one of the values under a node of the hierarchy may be certain: no node has a threshold."
+    one = f" Nor can it be believed that {column} of that person is one of the values under"
+    node, bound = nodes[0]
+    if len(nodes) == 1:
+        sentence = f"{one} {node!r} with a probability above {text(bound)} ({percent(bound)})."
+    else:
+        listing = ", ".join(f"{text(share)} ({percent(share)}) for {label!r}" for label, share in nodes[:NAMED])
+        more = f" and what the manifest says for {len(nodes) - NAMED:,} more" if len(nodes) > NAMED else ""
+        sentence = f"{one} a node of the hierarchy with a probability above the node's threshold: {listing}{more}."
+    return f"{sentence} Of other nodes nothing is promised."
 
 
 def beliefs(column: str, rho1: Fraction | None, rho2: Fraction, protected: int, unprotected: Sequence[Share]) -> str:

@@ -374,10 +374,14 @@ def completed(manifest: Manifest, verdict: Verdict, files: dict[str, list[FilePa
     mode = manifest.audit.mode
     checks = [fields.recorded(check) for check in verdict.checks] if mode != "off" else []
     guarantee = _achieved(manifest.guarantee, verdict.achieved, verdict.numbers)
+    told = [
+        node.model_copy(update=dict(zip(("achieved", "telling"), verdict.nodes.get(k, (None, None)), strict=True)))
+        for k, node in enumerate(guarantee.nodes)
+    ]
     also = [_achieved(part, *verdict.also.get(part.sensitive, ({}, {}))) for part in guarantee.also]
     return manifest.model_copy(
         update={
-            "guarantee": guarantee.model_copy(update={"also": also}),
+            "guarantee": guarantee.model_copy(update={"also": also, "nodes": told}),
             "utility": manifest.utility | verdict.utility,
             "audit": AuditPart(mode=mode, passed=verdict.passed if mode != "off" else None, checks=checks),
             "tables": {

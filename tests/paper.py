@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from anonlib import words
-from anonlib.audit.bucketized.facts import BucketizedFacts, Entry, QitFacts, StFacts
+from anonlib.audit.bucketized.facts import BucketizedFacts, Entry, NodeEntry, QitFacts, StFacts
 from anonlib.audit.generalized.facts import AttributeFacts, BoxFacts, ClassFacts, GeneralizedFacts, GraphFindings, Worst
 from anonlib.audit.generalized.promises import WorstCases
 from anonlib.audit.perturbed.facts import Entry as Value
@@ -59,6 +59,18 @@ def total(groups: Sequence[Bucket]) -> Counter[str]:
 def setting(sizes: Sequence[int]) -> list[dict[str, int]]:
     """{size, number} of each size."""
     return [{"size": s, "number": b} for s, b in sorted(Counter(sizes).items())]
+
+
+def nodes(buckets: Sequence[Bucket], labels: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[NodeEntry, ...]:
+    """What each bucket holds of each node, counted value by value."""
+    entries = []
+    for k, label in enumerate(labels):
+        under = {row[0] for row in rows if label in row[1:]}
+        held = [(sum(n for v, n in b.items() if v in under), sum(b.values())) for b in buckets]
+        for count in sorted({c for c, _ in held if c}):
+            sizes = [size for c, size in held if c == count]
+            entries.append(NodeEntry(k, count, len(sizes), min(sizes), sizes.count(count)))
+    return tuple(entries)
 
 
 # --- bucketized -----------------------------------------------------------------------------------------------------------------

@@ -36,6 +36,8 @@ def bucketize(
 ) -> Release:
     """Publish `df` by generalized bucketization under F'-privacy and return the opened release.
 
+    sensitive : a column's name, or {"name": ..., "hierarchy": a CSV path}: thresholds may then name nodes, and values of other branches
+                share buckets where they can
     privacy : FPrivacy.linear(theta=8, offset="0.02"), FPrivacy.l_diversity(10), ..., or the mapping that YAML would have
     person  : the column, or columns, that say whose record a row is; persons : {"repeated": "latest", "order": "admitted"} or the like,
               what happens to a person with several (refused when None)

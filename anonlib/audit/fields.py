@@ -171,6 +171,8 @@ def _faults(manifest: Manifest) -> Iterator[str]:
     )
     for part in (manifest.guarantee, *manifest.guarantee.also):
         yield from _of_guarantee(part)
+        if part.nodes and (manifest.method.name != "bucketize" or part is not manifest.guarantee):
+            yield f"guarantee.nodes: {len(part.nodes):,} of them, which {manifest.method.name} has none of"
     yield from _of_unreadable(manifest)
     yield from _of_stream(manifest)
     yield from _of_checks(manifest)
@@ -241,6 +243,10 @@ def _of_guarantee(part: GuaranteePart) -> Iterator[str]:
         for share in (value.threshold, value.achieved):
             if share is not None and not NUMBER.fullmatch(share):
                 yield f"guarantee.values: {_short(share)}"
+    for node in part.nodes:
+        for share in (node.threshold, node.achieved):
+            if share is not None and not NUMBER.fullmatch(share):
+                yield f"guarantee.nodes: {_short(share)}"
 
 
 def _of_unreadable(manifest: Manifest) -> Iterator[str]:

@@ -153,7 +153,8 @@ def thresholds_of(manifest: Manifest) -> list[Fraction]:
     if set(asked) - known:
         raise AnonlibError(f"unknown requirement {sorted(set(asked) - known)[0]!r}")
     own = {str(v): exact(t) for v, t in (asked.get("thresholds") or {}).items()}
-    if lost := sorted(own.keys() - {v.value for v in values}):
+    nodes = {node.node for node in manifest.guarantee.nodes}
+    if lost := sorted(own.keys() - {v.value for v in values} - nodes):
         raise AnonlibError(f"the parameters name {lost[0]!r}, which does not occur")
     if asked.get("l") is not None:
         theta, default = None, _optional(f"1/{int(asked['l'])}")

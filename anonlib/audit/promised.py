@@ -42,11 +42,16 @@ def as_promised(part: GuaranteePart, expected: Callable[[], str], name: str = NA
 
 
 def bucketized(
-    part: GuaranteePart, thresholds: Sequence[Fraction], fake_values: int, listed: Mapping[int, int] | None = None
+    part: GuaranteePart,
+    thresholds: Sequence[Fraction],
+    fake_values: int,
+    listed: Mapping[int, int] | None = None,
+    nodes: Sequence[tuple[str | None, Fraction]] | None = None,
 ) -> str:
     """F'-privacy, from the recomputed thresholds in the values' order; of equal ones the first is named.
 
     listed : {number of a value: buckets that list it}, where fakes were to follow the values' frequency
+    nodes  : those of the values' hierarchy that have a threshold, the strictest first; None where there is no hierarchy
     """
     named = list(zip((v.value for v in part.values), thresholds, strict=True))
     low, high = min(f for _, f in named), max(f for _, f in named)
@@ -57,7 +62,7 @@ def bucketized(
         if listed is None
         else arithmetic.real_shares_of_listings([(v.count, listed[i]) for i, v in enumerate(part.values)], fake_values)
     )
-    return words.thresholds(part.sensitive, strictest, loosest, fake_values, real_shares)
+    return words.thresholds(part.sensitive, strictest, loosest, fake_values, real_shares, nodes)
 
 
 def perturbed(

@@ -44,6 +44,7 @@ class Verdict:
     numbers  : what was found of the model's own numbers, e.g. {"t": "0.31"}, as exact text
     tables   : table name -> rows and checksum, for a manifest that is still to be written
     utility  : what was measured of the release's worth, e.g. {"gcp": 0.026}, for the same
+    nodes    : number of a node in the manifest -> (its largest share of any bucket, as exact text; buckets that hold nothing else)
     also     : what was found for further sensitive columns: column -> (achieved, numbers)
     """
 
@@ -52,6 +53,7 @@ class Verdict:
     tables: dict[str, Measured] = field(default_factory=dict)
     numbers: dict[str, str] = field(default_factory=dict)
     utility: dict[str, float] = field(default_factory=dict)
+    nodes: dict[int, tuple[str, int]] = field(default_factory=dict)
     also: dict[str, tuple[dict[str | None, str], dict[str, str]]] = field(default_factory=dict)
 
     @property

@@ -100,7 +100,7 @@ class Sample:
         one = None if allowed is None else float(allowed)
         played = [struck, definetti(held, self.truth, without, prior, one)]
         if learnt is not None:
-            believed = Beliefs.of(self.bucket, self.known[:, learnt.of], self.listed, learnt.ratios)
+            believed = Beliefs.of(self.bucket, self.known[:, learnt.of], self.listed, learnt.ratios, learnt.real)
             played.append(unmixing(believed, self.truth, without, prior, one, learnt.unread))
         if fakes:
             sampled_counts = counts * (len(self.bucket) / counts.sum())

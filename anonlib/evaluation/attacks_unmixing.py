@@ -9,7 +9,11 @@ with x in each kind of bucket, and solves for how much likelier than overall a r
 that is, naive Bayes over the values that the bucket lists, the bucket's own shares as the prior. The quasi-identifiers of the others in
 the bucket are not looked at, as the deFinetti attack does: what is shared out there twice is not noticed here.
 
-No promise bounds a learner. It is not played where buckets list fakes: no system over kinds holds then.
+Where buckets list fakes he takes the values that a bucket lists for its kind and, for c(g, v), the records that a listing of v stands
+for on average, o_v of all the times that v is listed. Which listings are fake does not hang on who is in the bucket, so the same system
+holds on average; it is noisier. (Fakes that are chosen against associations do hang on it, and the system is off by that much.)
+
+No promise bounds a learner.
 
 Pure. Cost: O(m^3) once for m sensitive values, O(m^2) for each value of a quasi-identifier; O(m A) a person for A quasi-identifiers.
 """
@@ -44,11 +48,12 @@ def likelier(kinds: Kinds, flattened: Sequence[Float64Array]) -> Ratios:
 @dataclass(frozen=True)
 class Learnt:
     """What was learnt. of : places of the quasi-identifiers that were learnt from; ratios : of these, in this order; unread : the names of
-    the others, which have too many values."""
+    the others, which have too many values; real : (m,) how many records a listing of a value stands for on average, None without fakes."""
 
     of: list[int]
     ratios: Ratios
     unread: tuple[str, ...] = ()
+    real: Float64Array | None = None
 
 
 @dataclass(frozen=True)
@@ -64,10 +69,12 @@ class Beliefs:
     belief: Float64Array
 
     @staticmethod
-    def of(bucket: Int64Array, known: Int64Array, listed: Listed, ratios: Ratios) -> Beliefs:
+    def of(
+        bucket: Int64Array, known: Int64Array, listed: Listed, ratios: Ratios, real: Float64Array | None = None
+    ) -> Beliefs:
         """The beliefs of somebody who multiplies `ratios` of all quasi-identifiers; of none, who takes the bucket alone.
 
-        bucket : (n,) of each person, n > 0; known : (n, A) codes; listed : the values of these buckets. Memory O(E).
+        bucket : (n,) of each person, n > 0; known : (n, A) codes; listed : the values of these buckets; real : as in `Learnt`. Memory O(E).
         """
         order = np.argsort(listed.bucket, kind="stable")
         ids, first, rows = np.unique(np.asarray(listed.bucket)[order], return_index=True, return_counts=True)
@@ -78,6 +85,8 @@ class Beliefs:
         row = order[first[at][person] + np.arange(len(person)) - start[person]]
         code = np.asarray(listed.code)[row].astype(np.int64)
         score = np.log(np.asarray(listed.count)[row].astype(np.float64))
+        if real is not None:
+            score += np.log(real[code])
         for attribute, logs in enumerate(ratios):
             score += logs[known[person, attribute], code]
         weight = np.exp(score - np.maximum.reduceat(score, start)[person])

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from anonlib.arrays import Float64Array
-from anonlib.engine.relational import DataFrame, Row, Small, aggregate, collected, select
+from anonlib.engine.relational import DataFrame, Row, Small, aggregate, collected, rows, select
 from anonlib.engine.values import small_table
 from anonlib.evaluation.attacks_coding import Coding
 from anonlib.evaluation.attacks_unmixing import Learnt, likelier, readable
@@ -20,7 +20,6 @@ from anonlib.sql import quoted
 
 NUMBERS = 1_000_000
 """(code of a quasi-identifier, sensitive value) pairs that reach the driver at most: as lists of Python numbers some 100 MB."""
-WITH_FAKES = "not played: where buckets list fakes kinds of buckets cannot be told; who learns all the same is played as deFinetti"
 TOO_MANY = (
     f"not played: more than {MAX_VALUES:,} sensitive values, or {MAX_KINDS:,} kinds of buckets, are not solved for"
 )
@@ -35,17 +34,20 @@ def unmixed(
     qit     : records with BUCKET_ID and the quasi-identifiers `names`; codings : of each, by a sample; none where nothing was sampled
     lists   : (bucket, codes, counts), the values of each bucket
 
-    Values of a quasi-identifier that the sample does not have are left out: nobody in it has them. One job: a shuffle of the records once
-    for every quasi-identifier, and of one row for each of its values in a bucket. Driver: `NUMBERS` floats, `MAX_KINDS` kinds, and an
-    m x m eigenproblem.
+    Where buckets list fakes a listing counts for as many records as it stands for on average, which the public counts tell: kinds are
+    those of listed values, and their compositions expected ones.
+
+    Values of a quasi-identifier that the sample does not have are left out: nobody in it has them. One job, with fakes two: a shuffle of
+    the records once for every quasi-identifier, and of one row for each of its values in a bucket. Driver: `NUMBERS` floats, `MAX_KINDS`
+    kinds, and an m x m eigenproblem.
     """
     m = len(manifest.guarantee.values)
-    if manifest.rows.fake:
-        return WITH_FAKES
     if m > MAX_VALUES:
         return TOO_MANY
     if not codings:
         return NOBODY
+    real = real_shares(lists, manifest) if manifest.rows.fake else None
+    lists = lists if real is None else expected(lists, real)
     of = readable([coding.number for coding in codings], NUMBERS // m)
     chosen = [(names[place], codings[place]) for place in of]
     widths = [coding.number for _, coding in chosen]
@@ -57,7 +59,24 @@ def unmixed(
     if len(kinds) > MAX_KINDS:
         return TOO_MANY
     ratios = likelier(kinds_of(kinds, m), tables_of(estimates[0] if chosen else [], widths, m))
-    return Learnt(of, ratios, tuple(name for place, name in enumerate(names) if place not in of))
+    return Learnt(of, ratios, tuple(name for place, name in enumerate(names) if place not in of), real)
+
+
+def real_shares(lists: DataFrame, manifest: Manifest) -> Float64Array:
+    """(m,): of the buckets that list a value, the share that hold it, from the manifest's counts and how often it is listed. One job."""
+    counts = np.array([v.count for v in manifest.guarantee.values], dtype=np.float64)
+    each = select(lists, {"e": "explode(arrays_zip(codes, counts))"})
+    times = aggregate(select(each, {"code": "e.codes", "n": "e.counts"}), ["code"], {"n": "sum(n)"})
+    found = {int(row["code"]): float(row["n"]) for row in rows(times, len(counts))}
+    listed = np.array([found.get(code, 0.0) for code in range(len(counts))])
+    return np.asarray(np.minimum(1.0, counts / np.maximum(listed, counts)))
+
+
+def expected(lists: DataFrame, real: Float64Array) -> DataFrame:
+    """`lists` with the records that each listing stands for on average as its counts."""
+    shares = f"array({', '.join(f'{share!r}D' for share in real.tolist())})"
+    held = f"transform(arrays_zip(codes, counts), e -> e.counts * element_at({shares}, CAST(e.codes AS INT) + 1))"
+    return select(lists, {"bucket": "bucket", "codes": "codes", "counts": held})
 
 
 def flattened(qit: DataFrame, lists: DataFrame, chosen: Sequence[tuple[str, Coding]]) -> DataFrame:
@@ -70,7 +89,7 @@ def flattened(qit: DataFrame, lists: DataFrame, chosen: Sequence[tuple[str, Codi
     keys = [(a, key, x) for a, (_, coding) in enumerate(chosen) for x, key in enumerate(_keys(coding))]
     coded = keyed.join(small_table(qit, "a int, key string, x int", keys), ["a", "key"])
     matching = aggregate(coded, ["a", "x", "bucket"], {"k": "count(1)"}).join(lists, "bucket")
-    size = "aggregate(counts, 0L, (sum, c) -> sum + c)"
+    size = "aggregate(counts, 0D, (sum, c) -> sum + c)"
     each = select(
         matching,
         {"a": "a", "x": "x", "share": f"CAST(k AS DOUBLE) / {size}", "e": "explode(arrays_zip(codes, counts))"},
@@ -81,19 +100,19 @@ def flattened(qit: DataFrame, lists: DataFrame, chosen: Sequence[tuple[str, Codi
     return select(entries, {"a": "a", "x": "x", "codes": "e.code", "estimates": "e.f"})
 
 
-def kinds_of(rows: Sequence[Row], m: int) -> Kinds:
+def kinds_of(counted: Sequence[Row], m: int) -> Kinds:
     """The kinds in rows of `codes`, `counts` and the number of `buckets`."""
-    kind = np.repeat(np.arange(len(rows)), [len(row["codes"]) for row in rows])
-    codes = np.concatenate([row["codes"] for row in rows])
-    counts = np.concatenate([row["counts"] for row in rows])
-    held = sp.csr_matrix((counts.astype(np.int64), (kind, codes)), shape=(len(rows), m))
-    return Kinds(np.array([row["buckets"] for row in rows], dtype=np.int64), held)
+    kind = np.repeat(np.arange(len(counted)), [len(row["codes"]) for row in counted])
+    codes = np.concatenate([row["codes"] for row in counted])
+    counts = np.concatenate([row["counts"] for row in counted])
+    held = sp.csr_matrix((counts, (kind, codes)), shape=(len(counted), m))
+    return Kinds(np.array([row["buckets"] for row in counted], dtype=np.int64), held)
 
 
-def tables_of(rows: Sequence[Row], widths: Sequence[int], m: int) -> list[Float64Array]:
+def tables_of(found: Sequence[Row], widths: Sequence[int], m: int) -> list[Float64Array]:
     """Per quasi-identifier (its codes, m), from the rows of `flattened`."""
     tables = [np.zeros((width, m)) for width in widths]
-    for row in rows:
+    for row in found:
         tables[row["a"]][row["x"], row["codes"]] = row["estimates"]
     return tables
 

@@ -15,6 +15,9 @@ go to the places that are real (`anonlib.solvers.buckets.fake_values`); no furth
 afterwards, beside the deal above, which costs the shuffles that `anonlib.engine.fakes` says. With `mix_companions` the deal goes round
 in several bands for each size, values in another order in each (`Deal.mixed`); sizes, thresholds and passes are the same.
 
+Where the sensitive values have a hierarchy, its nodes may have thresholds, values of other branches share buckets where they can
+(`anonlib.solvers.buckets.companions`), and the manifest says of every node how much of a bucket it may be.
+
 Two scans of the input; one shuffle of rows, so that a row's file says nothing of its partition of the input; driver memory O(m q) for q
 bucket sizes.
 """
@@ -24,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from anonlib.arrays import Int64Array
 from anonlib.engine import fakes, generate, ranks
@@ -33,7 +37,8 @@ from anonlib.engine.relational import DataFrame
 from anonlib.engine.statistics import SensitiveStatistics, sensitive_statistics
 from anonlib.engine.tables import project, types
 from anonlib.errors import Unsatisfiable
-from anonlib.exact import text
+from anonlib.exact import exact, text
+from anonlib.hierarchy import Hierarchy
 from anonlib.kernels.ranked.fake_deal import FakeDeal
 from anonlib.kernels.ranked.fake_values import FakeValues
 from anonlib.kernels.ranked.round_robin import Deal, RoundRobin, composition
@@ -42,8 +47,8 @@ from anonlib.privacy.buckets import BucketSolution
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy, Thresholds, guarantee_words
 from anonlib.release.bucketized import QIT, ST
-from anonlib.release.manifest import GuaranteePart, RowsPart, SizePart, SolverPart, ValuePart
-from anonlib.solvers.buckets import choose
+from anonlib.release.manifest import GuaranteePart, NodePart, RowsPart, SizePart, SolverPart, ValuePart
+from anonlib.solvers.buckets import choose, companions
 from anonlib.solvers.buckets import fake_values as fake_solver
 from anonlib.solvers.buckets.fake_values import FakePlan
 from anonlib.spec.layouts import BUCKET_ID, COUNT
@@ -59,15 +64,40 @@ def f_privacy(wanted: PrivacyWanted) -> FPrivacy:
     )
 
 
+def hierarchy_of(table: Microdata) -> Hierarchy | None:
+    """The hierarchy of the sensitive column, where the spec has one."""
+    return table.columns.sensitive[0].hierarchy
+
+
 def choose_buckets(
-    counts: SensitiveCounts, wanted: Bucketize, before: Mapping[str | None, int] | None = None
+    counts: SensitiveCounts,
+    wanted: Bucketize,
+    before: Mapping[str | None, int] | None = None,
+    hierarchy: Hierarchy | None = None,
 ) -> tuple[Thresholds, BucketSolution]:
-    """Thresholds and the solver's answer, from counts alone; `before` are those of earlier releases. Raises Unsatisfiable."""
-    thresholds = f_privacy(wanted.privacy).thresholds(counts, before)
+    """Thresholds and the solver's answer, from counts alone; `before` are those of earlier releases. Raises Unsatisfiable.
+
+    hierarchy : of the sensitive values, None for none
+    """
+    thresholds = f_privacy(wanted.privacy).thresholds(counts, before, hierarchy)
     solution = choose.solve(counts, thresholds, wanted.solver, wanted.max_bucket_size, wanted.time_limit)
+    solution = companions.apart(counts, thresholds, solution)
     if wanted.fake_values:
         _check_fakes(counts, thresholds, solution, wanted.fake_values)
     return thresholds, solution
+
+
+def check_buckets(
+    counts: SensitiveCounts, wanted: Bucketize, before: Mapping[str | None, int], hierarchy: Hierarchy | None
+) -> None:
+    """Raises Unsatisfiable where there are no buckets for these counts, as the quickest solver tells; with limits on nodes within 5 s."""
+    thresholds = f_privacy(wanted.privacy).thresholds(counts, before, hierarchy)
+    if not thresholds.limited:
+        choose_buckets(counts, wanted.model_copy(update={"solver": "two_size", "time_limit": None}), before)
+    elif not choose.possible(counts, thresholds, wanted.max_bucket_size, 5.0):
+        raise Unsatisfiable(
+            f"no buckets of at most {wanted.max_bucket_size} records were seen to keep these thresholds"
+        )
 
 
 def bucketize(table: Microdata, wanted: Bucketize, run: Run) -> Draft:
@@ -75,7 +105,7 @@ def bucketize(table: Microdata, wanted: Bucketize, run: Run) -> Draft:
     run.say("counting the sensitive values (first pass)")
     statistics = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse)
     run.say(f"choosing buckets for {statistics.counts.n:,} records and {statistics.counts.m:,} sensitive values")
-    thresholds, solution = choose_buckets(statistics.counts, wanted, table.before)
+    thresholds, solution = choose_buckets(statistics.counts, wanted, table.before, hierarchy_of(table))
     run.say(f"solver {solution.solver}: {solution.setting}; loss {solution.loss:,}, gap {solution.gap:.2%}")
     return publish_buckets(
         table,
@@ -100,7 +130,8 @@ def publish_buckets(
     mix_companions: bool = False,
 ) -> Draft:
     """The second half, which Anatomy shares: deal the records into the chosen buckets and stage both tables."""
-    deal = Deal.of(solution.setting, solution.partition)
+    paths = thresholds.tree.paths if thresholds.tree is not None else None
+    deal = Deal.of(solution.setting, solution.partition, paths)
     if mix_companions:
         deal = deal.mixed()
     run.say("assigning records to buckets (second pass)")
@@ -147,7 +178,7 @@ def explain(table: Microdata, wanted: Bucketize, say: Say) -> Explanation:
     say("counting the sensitive values")
     counts = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse).counts
     say(f"choosing buckets for {counts.n:,} records and {counts.m:,} sensitive values")
-    thresholds, solution = choose_buckets(counts, wanted, table.before)
+    thresholds, solution = choose_buckets(counts, wanted, table.before, hierarchy_of(table))
     fakes = None
     if wanted.fake_values and not wanted.avoid_negative_associations:
         buckets = solution.setting.buckets
@@ -195,6 +226,7 @@ def explained_buckets(
                 values,
                 f"... and {counts.m - most:,} values with higher thresholds" if counts.m > most else "",
             ),
+            *_grid_of_nodes(choice, most),
         ),
         facts={
             "records": counts.n,
@@ -211,9 +243,53 @@ def explained_buckets(
                 {"value": v, "count": int(counts.counts[i]), "threshold": text(thresholds.fractions[i])}
                 for i, v in enumerate(counts.values)
             ],
-        },
+        }
+        | ({} if thresholds.tree is None else {"nodes": _nodes_explained(choice)}),
         choice=choice,
     )
+
+
+def _nodes_explained(choice: BucketChoice) -> list[dict[str, Any]]:
+    """Of each node: its records, its threshold, its largest share of a bucket, and how many buckets hold values under it alone."""
+    tree, setting = choice.thresholds.tree, choice.solution.setting
+    assert tree is not None
+    telling = companions.telling(tree, setting, choice.solution.partition)
+    held = tree.records(choice.solution.partition).tolist()
+    explained = []
+    for k, part in enumerate(node_parts(choice.counts, choice.thresholds)):
+        shares = [
+            Fraction(-(-n // number), size)
+            for n, size, number in zip(held[k], setting.sizes, setting.numbers, strict=True)
+        ]
+        explained.append(
+            {
+                "node": part.node,
+                "count": part.count,
+                "threshold": part.threshold,
+                "largest": text(max(shares)),
+                "telling": int(telling[k]),
+            }
+        )
+    return explained
+
+
+def _grid_of_nodes(choice: BucketChoice, most: int) -> tuple[Grid, ...]:
+    """What buckets tell of nodes, those first that most buckets tell; none where values have no hierarchy."""
+    if choice.thresholds.tree is None:
+        return ()
+    nodes = sorted(_nodes_explained(choice), key=lambda n: (-n["telling"], -exact(n["largest"])))
+    rows = tuple(
+        (
+            n["node"],
+            f"{n['count']:,}",
+            "none" if n["threshold"] is None else f"{float(exact(n['threshold'])):.4%}",
+            f"{float(exact(n['largest'])):.4%}",
+            f"{n['telling']:,}",
+        )
+        for n in nodes[:most]
+    )
+    header = ("node", "records", "at most in any bucket", "largest share of a bucket", "buckets of nothing else")
+    return (Grid(header, rows, f"... and {len(nodes) - most:,} nodes" if len(nodes) > most else ""),)
 
 
 def by_plan(plan: FakePlan, counts: SensitiveCounts, key: bytes) -> FakeDeal:
@@ -284,6 +360,7 @@ def solver_part(solution: BucketSolution) -> SolverPart:
 def _guarantee(
     table: Microdata, counts: SensitiveCounts, thresholds: Thresholds, fake_values: int, fakes: Int64Array | None
 ) -> GuaranteePart:
+    hierarchy = None if thresholds.tree is None else hierarchy_of(table)
     return GuaranteePart(
         model="F'-privacy",
         words=guarantee_words(table.sensitive, counts, thresholds, fake_values, fakes),
@@ -293,4 +370,17 @@ def _guarantee(
             ValuePart(value=value, count=int(counts.counts[i]), threshold=text(thresholds.fractions[i]))
             for i, value in enumerate(counts.values)
         ],
+        hierarchy=hierarchy.rows if hierarchy is not None else [],
+        nodes=node_parts(counts, thresholds),
     )
+
+
+def node_parts(counts: SensitiveCounts, thresholds: Thresholds) -> list[NodePart]:
+    """The nodes above the values as the manifest tells them: none where values have no hierarchy."""
+    if thresholds.tree is None:
+        return []
+    held = thresholds.tree.records(counts.counts).tolist()
+    return [
+        NodePart(node=label, count=n, threshold=None if f is None else text(f))
+        for label, n, f in zip(thresholds.tree.labels, held, thresholds.nodes, strict=True)
+    ]

@@ -15,6 +15,7 @@ from anonlib.engine import compound
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.statistics import sensitive_statistics
 from anonlib.errors import Unsatisfiable
+from anonlib.hierarchy import Hierarchy
 from anonlib.methods import bucketize, heterogeneous, perturb
 from anonlib.methods.class_promises import Asked, check_eligible, check_possible
 from anonlib.privacy.counts import SensitiveCounts
@@ -36,7 +37,8 @@ def more_persons(table: Microdata, wanted: Method, before: Mapping[str | None, i
     own = sensitive_statistics(with_value.frame, column, table.keep, table.refuse, table.sensitive_columns).counts
     counts = {value: int(n) for value, n in zip(own.values, own.counts, strict=True)}
     shares = {value: counts.get(value, 0) + before.get(value, 0) for value in [*counts, *before]}
-    return least(lambda more: _would_do(column, with_more(counts, shares, more), wanted, table.before))
+    hierarchy = bucketize.hierarchy_of(table)
+    return least(lambda more: _would_do(column, with_more(counts, shares, more), wanted, table.before, hierarchy))
 
 
 def least(would_do: Callable[[int], bool]) -> int | None:
@@ -70,18 +72,30 @@ def with_more(counts: Mapping[str | None, int], shares: Mapping[str | None, int]
     return SensitiveCounts(tuple(values[i] for i in kept), np.array([sums[i] for i in kept], dtype=np.int64))
 
 
-def _would_do(column: str, counts: SensitiveCounts, wanted: Method, before: Mapping[str | None, int]) -> bool:
+def _would_do(
+    column: str,
+    counts: SensitiveCounts,
+    wanted: Method,
+    before: Mapping[str | None, int],
+    hierarchy: Hierarchy | None,
+) -> bool:
     try:
-        _check(column, counts, wanted, before)
+        _check(column, counts, wanted, before, hierarchy)
     except Unsatisfiable:
         return False
     return True
 
 
-def _check(column: str, counts: SensitiveCounts, wanted: Method, before: Mapping[str | None, int]) -> None:
+def _check(
+    column: str,
+    counts: SensitiveCounts,
+    wanted: Method,
+    before: Mapping[str | None, int],
+    hierarchy: Hierarchy | None,
+) -> None:
     """Raises Unsatisfiable where the method would refuse these counts."""
     if isinstance(wanted, Bucketize):  # whether there are buckets, which the quickest solver tells
-        bucketize.choose_buckets(counts, wanted.model_copy(update={"solver": "two_size", "time_limit": None}), before)
+        bucketize.check_buckets(counts, wanted, before, hierarchy)
     elif isinstance(wanted, Perturb):
         perturb.choose_subtables(counts, wanted)
     elif isinstance(wanted, Heterogeneous):

@@ -1,6 +1,8 @@
 """F'-privacy: each sensitive value x_i has its own threshold f'_i on the share it may have in any bucket.
 
-Source: generalized bucketization, section 3; eligibility is Lemma 1. All comparisons are exact.
+A node of a hierarchy may have one too, on the share that all values under it have together: values that mean nearly the same are then
+bounded as one value is. Source: generalized bucketization, section 3; eligibility is Lemma 1, which holds of a node as of a value, since
+it speaks of records alone. All comparisons are exact.
 """
 
 from __future__ import annotations
@@ -15,16 +17,29 @@ from anonlib import words
 from anonlib.arrays import Int64Array
 from anonlib.errors import SpecError, Unsatisfiable
 from anonlib.exact import ceil_over, exact, floor_times, text
+from anonlib.hierarchy import Hierarchy
 from anonlib.privacy.counts import SensitiveCounts
+from anonlib.privacy.value_tree import ValueTree, refuse_root, unknown_names, value_tree
 
 Thresholdish = int | str | Fraction
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """f'_i for each value of one `SensitiveCounts`, in its order; every f'_i in (0, 1]."""
+    """f'_i for each value of one `SensitiveCounts`, in its order; every f'_i in (0, 1].
+
+    tree  : the values under the nodes of their hierarchy, where they have one
+    nodes : for each node of the tree its threshold, None where nothing is promised of it
+    """
 
     fractions: tuple[Fraction, ...]
+    tree: ValueTree | None = None
+    nodes: tuple[Fraction | None, ...] = ()
+
+    @property
+    def limited(self) -> dict[int, Fraction]:
+        """{number of a node in the tree: its threshold}, of the nodes that have one."""
+        return {k: f for k, f in enumerate(self.nodes) if f is not None}
 
     def capacity(self, size: int) -> Int64Array:
         """floor(f'_i * size) for each value, (m,) int64: how many records of x_i a bucket of `size` may hold."""
@@ -93,18 +108,26 @@ class FPrivacy:
             f"privacy: no threshold covers the sensitive value {value!r}; add it under thresholds, or give theta (with offset) or default"
         )
 
-    def thresholds(self, counts: SensitiveCounts, before: Mapping[str | None, int] | None = None) -> Thresholds:
-        """Exact thresholds for a table with these counts. Raises Unsatisfiable unless f'_i >= f_i for all i (Lemma 1).
+    def thresholds(
+        self,
+        counts: SensitiveCounts,
+        before: Mapping[str | None, int] | None = None,
+        hierarchy: Hierarchy | None = None,
+    ) -> Thresholds:
+        """Exact thresholds for a table with these counts. Raises Unsatisfiable unless f'_i >= f_i for all i, nodes included (Lemma 1).
 
-        before : {value: records} of earlier releases, which the shares that thresholds follow from are taken of too
+        before    : {value: records} of earlier releases, which the shares that thresholds follow from are taken of too
+        hierarchy : over the values; `own` may then name its nodes, of which neither the formula nor the default says anything
 
-        Raises SpecError when a value named under `own` does not occur (a misspelt name would protect nothing).
+        Raises SpecError when a name under `own` is no value that occurs, and no node above one (a misspelt name would protect nothing).
         """
-        known = set(counts.values)
-        missing = sorted(v for v in self.own if v not in known)
+        if hierarchy is not None:
+            refuse_root(self.own, hierarchy)
+        missing = unknown_names(self.own, counts.values, hierarchy)
         if missing:
+            nodes = "" if hierarchy is None else " and is no node above values that do"
             raise SpecError(
-                f"privacy.thresholds: {missing[0]!r} does not occur in the sensitive column; "
+                f"privacy.thresholds: {missing[0]!r} does not occur in the sensitive column{nodes}; "
                 f"values that do: {', '.join(repr(v) for v in counts.values[:10])}{', ...' if counts.m > 10 else ''}"
             )
         shares = [counts.frequency(i) for i in range(counts.m)]
@@ -114,20 +137,34 @@ class FPrivacy:
         fractions = tuple(self.threshold(v, share) for v, share in zip(counts.values, shares, strict=True))
         offending = [i for i in range(counts.m) if fractions[i] < counts.frequency(i)]
         if offending:
-            raise Unsatisfiable(self._refusal(counts, fractions, offending))
-        return Thresholds(fractions)
+            named = [(repr(counts.values[i]), int(counts.counts[i]), fractions[i]) for i in offending]
+            raise Unsatisfiable(_refusal(counts.n, "sensitive value(s)", named))
+        return Thresholds(fractions) if hierarchy is None else self._with_nodes(counts, fractions, hierarchy)
 
-    def _refusal(self, counts: SensitiveCounts, fractions: tuple[Fraction, ...], offending: list[int]) -> str:
-        lines = [
-            f"{counts.values[i]!r}: {int(counts.counts[i]):,} of {counts.n:,} records "
-            f"({float(counts.frequency(i)):.4%}), threshold {text(fractions[i])}, smallest that works {text(counts.frequency(i))}"
-            for i in offending
-        ]
-        return (
-            f"no publication can keep these thresholds, since {len(offending)} sensitive value(s) are more frequent in the "
-            f"whole table than their threshold allows in any bucket (Lemma 1). Raise the thresholds, or coarsen or withhold the values:\n  "
-            + "\n  ".join(lines)
-        )
+    def _with_nodes(self, counts: SensitiveCounts, fractions: tuple[Fraction, ...], hierarchy: Hierarchy) -> Thresholds:
+        """The thresholds of values and of the nodes that `own` names. Raises as `thresholds` does."""
+        tree = value_tree(counts.values, hierarchy, self.own)
+        nodes = tuple(self.own.get(label) for label in tree.labels)
+        records = tree.records(counts.counts).tolist()
+        pairs = zip(tree.labels, records, nodes, strict=True)
+        named = [(repr(label), n, f) for label, n, f in pairs if f is not None and f < Fraction(n, counts.n)]
+        if named:
+            raise Unsatisfiable(_refusal(counts.n, "node(s) of the hierarchy", named))
+        return Thresholds(fractions, tree, nodes)
+
+
+def _refusal(n: int, kind: str, offending: list[tuple[str, int, Fraction]]) -> str:
+    """Why Lemma 1 forbids thresholds. offending : (who, records of n, threshold)."""
+    lines = [
+        f"{who}: {records:,} of {n:,} records ({records / n:.4%}), threshold {text(threshold)}, smallest that works "
+        f"{text(Fraction(records, n))}"
+        for who, records, threshold in offending
+    ]
+    return (
+        f"no publication can keep these thresholds, since {len(offending)} {kind} are more frequent in the "
+        f"whole table than their threshold allows in any bucket (Lemma 1). Raise the thresholds, or coarsen or withhold the values:\n  "
+        + "\n  ".join(lines)
+    )
 
 
 def guarantee_words(
@@ -146,7 +183,15 @@ def guarantee_words(
     loosest = max(range(counts.m), key=lambda i: (thresholds.fractions[i], -i))
     strict, loose = ((counts.values[i], thresholds.fractions[i]) for i in (strictest, loosest))
     real = real_shares(counts, fakes, fake_values) if fake_values and fakes is not None else None
-    return words.thresholds(column, strict, loose, fake_values, real)
+    return words.thresholds(column, strict, loose, fake_values, real, node_shares(thresholds))
+
+
+def node_shares(thresholds: Thresholds) -> tuple[words.Share, ...] | None:
+    """The nodes that have a threshold, the strictest first, for a sentence; None where values have no hierarchy."""
+    tree = thresholds.tree
+    if tree is None:
+        return None
+    return tuple(sorted(((tree.labels[k], f) for k, f in thresholds.limited.items()), key=lambda s: (s[1], s[0])))
 
 
 def real_shares(counts: SensitiveCounts, fakes: Int64Array, extra: int) -> words.RealShares:

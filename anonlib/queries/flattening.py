@@ -66,7 +66,7 @@ class Kinds:
     """K kinds of buckets over m sensitive values.
 
     buckets : (K,) int64, how many buckets are of each kind
-    held    : (K, m) sparse int64, how many records of each value one bucket holds
+    held    : (K, m) sparse int64, how many records of each value one bucket holds; float64 where they are known on average alone
     """
 
     buckets: Int64Array

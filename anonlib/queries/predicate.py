@@ -1,8 +1,8 @@
 """The condition of a count query: parsed, checked word by word, split at the sensitive column, and written anew.
 
-What may stand in it: comparisons of a column with a literal, BETWEEN, IN with literals, IS [NOT] NULL, AND, OR, NOT,
-parentheses, TRUE and FALSE. Everything else is refused by name. The user's text is never pasted into a query: Spark SQL is
-generated from the parsed tree, with quoted identifiers and with strings spelled in hexadecimal.
+What may stand in it: comparisons of a column with a literal, BETWEEN, IN with literals, IN NODE with a node of the column's
+hierarchy, IS [NOT] NULL, AND, OR, NOT, parentheses, TRUE and FALSE. Everything else is refused by name. The user's text is never
+pasted into a query: Spark SQL is generated from the parsed tree, with quoted identifiers and with strings spelled in hexadecimal.
 
 A release tells of the two sides of a record apart (quasi-identifiers and other columns in one table, sensitive values in the
 other), so a predicate must fall into a part on each side that are joined by AND.
@@ -15,10 +15,11 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import TokenType, exp
 
 from anonlib.errors import SpecError
 from anonlib.sql import literal, quoted
@@ -39,7 +40,13 @@ _COMPARISONS: dict[Any, tuple[str, str]] = {
 """Operator, and the operator with its sides exchanged."""
 _NUMBER = re.compile(r"[+-]?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})([eE][+-]?\d{1,3})?")
 NUMERIC = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
-_ALLOWED = "comparisons with literals, BETWEEN, IN (literals), LIKE 'beginning%', IS [NOT] NULL, AND, OR, NOT"
+Hierarchies = Mapping[str, Sequence[Sequence[str]]]
+"""{column: the rows of its hierarchy, leaf to root}."""
+_NODE = "anonlib_node"
+"""The function that IN NODE 'x' is read as, until its leaves stand in its place."""
+_ALLOWED = (
+    "comparisons with literals, BETWEEN, IN (literals), IN NODE 'node', LIKE 'beginning%', IS [NOT] NULL, AND, OR, NOT"
+)
 
 
 @dataclass(frozen=True)
@@ -56,8 +63,12 @@ class Predicate:
     parts: tuple[str, ...] = ()
 
 
-def parse(text: str, columns: Mapping[str, str], sensitive: str | Sequence[str]) -> Predicate:
+def parse(
+    text: str, columns: Mapping[str, str], sensitive: str | Sequence[str], hierarchies: Hierarchies | None = None
+) -> Predicate:
     """The predicate that `text` spells, over `columns` (name -> Spark type, the sensitive one, or ones, among them).
+
+    hierarchies : of those columns that have one in the release, whose nodes IN NODE may name
 
     Names are matched as Spark matches them, without regard to case. Raises SpecError, in a sentence, for text that is no
     condition, an unknown column, anything beyond the allowed forms, a literal that does not suit its column's type, or an OR
@@ -67,7 +78,7 @@ def parse(text: str, columns: Mapping[str, str], sensitive: str | Sequence[str])
     visible: list[str] = []
     hidden: list[str] = []
     by_columns: dict[frozenset[str], list[str]] = {}
-    for _, part in _read(text, columns):
+    for _, part in _read(text, columns, hierarchies or {}):
         asked = part.columns & secret
         if asked and asked != part.columns:
             others = ", ".join(sorted(part.columns - secret))
@@ -95,13 +106,15 @@ class ColumnCondition:
         return " AND ".join(writer.condition(_renamed(node, variable)) for node in self.nodes)
 
 
-def parse_by_column(text: str, columns: Mapping[str, str]) -> dict[str, ColumnCondition] | None:
+def parse_by_column(
+    text: str, columns: Mapping[str, str], hierarchies: Hierarchies | None = None
+) -> dict[str, ColumnCondition] | None:
     """{column: what is asked of it}, for releases that tell each column's possible values apart. None when the predicate is false.
 
     As `parse`, but OR and NOT may not mix any two columns.
     """
     by_column: dict[str, list[tuple[Node, _Part]]] = {}
-    for node, part in _read(text, columns):
+    for node, part in _read(text, columns, hierarchies or {}):
         if not part.columns:
             truth = _constant(node)
             if not truth:
@@ -140,13 +153,50 @@ def _renamed(node: Node, variable: str) -> Node:
     return copy
 
 
-def _read(text: str, columns: Mapping[str, str]) -> list[tuple[Node, _Part]]:
+def _marked(text: str) -> str:
+    """The text with IN NODE 'x' as IN (anonlib_node('x')), which a parser of SQL can read."""
+    tokens = sqlglot.tokenize(text, read="spark")
+    pieces, copied = [], 0
+    for word, node, label in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        written = text[node.start : node.end + 1]
+        if (word.token_type, label.token_type) == (TokenType.IN, TokenType.STRING) and written.upper() == "NODE":
+            pieces += [text[copied : node.start], f"({_NODE}({text[label.start : label.end + 1]}))"]
+            copied = label.end + 1
+    return "".join([*pieces, text[copied:]])
+
+
+def _with_leaves(tree: Node, columns: Mapping[str, str], hierarchies: Hierarchies) -> Node:
+    """A condition with the leaves of each node that IN NODE names in its place. Raises SpecError for a node that the release has not."""
+    names = {name.lower(): name for name in columns}
+    for asked in list(tree.find_all(exp.In)):
+        (marked,) = asked.expressions if len(asked.expressions) == 1 else (None,)
+        if not isinstance(marked, exp.Anonymous) or marked.name != _NODE or not isinstance(asked.this, exp.Column):
+            continue
+        column, label = names.get(asked.this.name.lower(), asked.this.name), str(marked.expressions[0].this)
+        if column not in hierarchies:
+            known = f"; it has one of {', '.join(sorted(hierarchies))}" if hierarchies else ""
+            raise SpecError(
+                f"this release has no hierarchy of {column!r}, so IN NODE cannot be read{known}; write IN (...)"
+            )
+        rows = hierarchies[column]
+        leaves = [row[0] for row in rows if label in row]
+        if not leaves:
+            close = get_close_matches(label, sorted({node for row in rows for node in row}), n=1)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            raise SpecError(f"the hierarchy of {column!r} has no node {label!r}{hint}")
+        asked.set("expressions", [exp.Literal.string(leaf) for leaf in leaves])
+    return tree
+
+
+def _read(text: str, columns: Mapping[str, str], hierarchies: Hierarchies) -> list[tuple[Node, _Part]]:
     """The conditions that AND joins at the top level, parsed and checked; their trees beside them."""
     if len(text) > MAX_LENGTH:
         raise SpecError(f"the predicate has {len(text):,} characters; at most {MAX_LENGTH:,} are read")
     try:
-        tree = sqlglot.parse_one(text, dialect="spark", into=exp.Condition)
-        return [(node, _Part.of(node, columns)) for node in _conjuncts(tree)]
+        tree = sqlglot.parse_one(_marked(text), dialect="spark", into=exp.Condition)
+        written = [(node, node.sql(dialect="spark")) for node in _conjuncts(tree)]
+        _with_leaves(tree, columns, hierarchies)
+        return [(node, _Part.of(node, columns, _as_written(said))) for node, said in written]
     except sqlglot.errors.SqlglotError as problem:
         shown = text if len(text) <= 200 else text[:200] + "..."
         faults = getattr(problem, "errors", None)
@@ -168,10 +218,15 @@ class _Part:
     sql_of_user: str = ""
 
     @staticmethod
-    def of(node: Node, columns: Mapping[str, str]) -> _Part:
-        """The conjunct at `node`. Raises SpecError for what may not stand in a predicate."""
+    def of(node: Node, columns: Mapping[str, str], said: str) -> _Part:
+        """The conjunct at `node`, which the user wrote as `said`. Raises SpecError for what may not stand in a predicate."""
         writer = _Writer(columns)
-        return _Part(writer.condition(node), writer.used, node.sql(dialect="spark"))
+        return _Part(writer.condition(node), writer.used, said)
+
+
+def _as_written(said: str) -> str:
+    """IN NODE as its user wrote it."""
+    return re.sub(rf"\({_NODE}\(('.*?')\)\)", r"NODE \1", said, flags=re.IGNORECASE)
 
 
 def _conjuncts(node: Node) -> Iterator[Node]:

@@ -14,6 +14,7 @@ from anonlib.queries.flattening import Kinds
 from anonlib.queries.predicate import TRUE, Predicate, parse
 from anonlib.release.bucketized import QIT, ST
 from anonlib.release.bucketized_kinds import MAX_KINDS, by_bucket, composed
+from anonlib.release.hierarchies import hierarchies
 from anonlib.release.manifest import Manifest
 from anonlib.spec.layouts import BUCKET_ID, COUNT
 
@@ -28,7 +29,7 @@ def count(tables: Mapping[str, DataFrame], manifest: Manifest, predicate: str) -
     qit, st = tables[QIT], tables[ST]
     sensitive = manifest.guarantee.sensitive
     columns = {name: kind for name, kind in qit.dtypes if name != BUCKET_ID} | {sensitive: dict(st.dtypes)[sensitive]}
-    parsed = parse(predicate, columns, sensitive)
+    parsed = parse(predicate, columns, sensitive, hierarchies(manifest))
     if manifest.rows.fake or parsed.sensitive == TRUE:
         return flattened(tables, parsed)
     by_kind = kinds_seen(tables, sensitive, parsed)

@@ -18,6 +18,7 @@ from anonlib.queries.predicate import TRUE, Predicate, parse
 from anonlib.release.answers import ESTIMATES, groups, visible_only
 from anonlib.release.bucketized import QIT, ST
 from anonlib.release.bucketized_kinds import kinds_of
+from anonlib.release.hierarchies import hierarchies
 from anonlib.release.manifest import Manifest
 from anonlib.spec.layouts import BUCKET_ID, COUNT
 from anonlib.sql import quoted
@@ -45,7 +46,12 @@ def distribution(
     qit, sensitive = tables[QIT], manifest.guarantee.sensitive
     columns = {name: kind for name, kind in qit.dtypes if name != BUCKET_ID}
     spelled = groups(by, columns, [sensitive], (*ESTIMATES, "flattened"))
-    parsed = parse(where or TRUE, columns | {sensitive: dict(tables[ST].dtypes)[sensitive]}, sensitive)
+    parsed = parse(
+        where or TRUE,
+        columns | {sensitive: dict(tables[ST].dtypes)[sensitive]},
+        sensitive,
+        hierarchies(manifest),
+    )
     visible_only(where, parsed.sensitive, TRUE)
     keys = {f"g{i}": quoted(name) for i, name in enumerate(spelled)}
     by_value = flat(tables, sensitive, qit.where(parsed.visible), keys)

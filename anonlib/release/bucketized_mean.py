@@ -16,6 +16,7 @@ from anonlib.release.bucketized import QIT, ST
 from anonlib.release.bucketized_count import kinds_seen, seen_by_kind
 from anonlib.release.bucketized_distribution import flat
 from anonlib.release.bucketized_kinds import MAX_KINDS
+from anonlib.release.hierarchies import hierarchies
 from anonlib.release.manifest import Manifest
 from anonlib.spec.layouts import BUCKET_ID
 from anonlib.sql import quoted
@@ -31,7 +32,7 @@ def mean(tables: Mapping[str, DataFrame], manifest: Manifest, column: str, where
     columns = {name: kind for name, kind in qit.dtypes if name != BUCKET_ID} | {
         sensitive: dict(tables[ST].dtypes)[sensitive]
     }
-    parsed = parse(where or TRUE, columns, sensitive)
+    parsed = parse(where or TRUE, columns, sensitive, hierarchies(manifest))
     visible_only(where, parsed.sensitive, TRUE)
     if column != sensitive:
         average = one_row(aggregate(qit.where(parsed.visible), [], {"y": f"avg(CAST({quoted(column)} AS DOUBLE))"}))[

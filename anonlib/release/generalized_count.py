@@ -15,6 +15,7 @@ from anonlib.queries.estimates import CountEstimate
 from anonlib.queries.pieces import number_set, shares_sql
 from anonlib.queries.predicate import ColumnCondition, parse_by_column
 from anonlib.release.generalized import MICRODATA, column_codes, records_per_row, sensitive_columns
+from anonlib.release.hierarchies import hierarchies
 from anonlib.release.manifest import Manifest, QuasiIdentifierPart
 from anonlib.sql import quoted
 
@@ -35,7 +36,7 @@ def count(tables: Mapping[str, DataFrame], manifest: Manifest, predicate: str) -
     types = dict(microdata.dtypes)
     columns = {name: part.type for name, part in attributes.items()}
     columns |= {name: types[name] for name in sensitive_columns(manifest)}
-    asked = parse_by_column(predicate, columns)
+    asked = parse_by_column(predicate, columns, hierarchies(manifest))
     if asked is None:
         return CountEstimate.exact(0)
     zone = microdata.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"

@@ -12,6 +12,7 @@ from anonlib.queries.predicate import TRUE, ColumnCondition, parse_by_column
 from anonlib.release.answers import ESTIMATES, groups
 from anonlib.release.generalized import MICRODATA, records_per_row, sensitive_columns
 from anonlib.release.generalized_count import Shares, condition_shares, element_condition
+from anonlib.release.hierarchies import hierarchies
 from anonlib.release.manifest import Manifest, QuasiIdentifierPart
 from anonlib.sql import quoted
 
@@ -100,7 +101,7 @@ def conditions(tables: Mapping[str, DataFrame], manifest: Manifest, where: str |
     """What `where` asks of each quasi-identifier. Raises SpecError for a condition on a sensitive column."""
     kinds, sensitive = dict(tables[MICRODATA].dtypes), sensitive_columns(manifest)
     columns = {part.name: part.type for part in manifest.quasi_identifiers} | {name: kinds[name] for name in sensitive}
-    asked = parse_by_column(where or TRUE, columns)
+    asked = parse_by_column(where or TRUE, columns, hierarchies(manifest))
     if asked and set(asked) & set(sensitive):
         raise SpecError(
             f"where: {where!r} asks for sensitive values; a distribution tells all of them, so filter its rows instead"

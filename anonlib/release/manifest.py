@@ -39,12 +39,28 @@ class ValuePart(_Part):
     achieved: str | None = None
 
 
+class NodePart(_Part):
+    """A node of the sensitive values' hierarchy below the root: the records of all values under it, what was asked, what the audit found.
+
+    threshold : None when nothing is promised of it
+    achieved  : the largest share of a bucket that the values under it have together, exact text
+    telling   : buckets that hold values under it alone
+    """
+
+    node: str
+    count: int
+    threshold: str | None = None
+    achieved: str | None = None
+    telling: int | None = None
+
+
 class GuaranteePart(_Part):
     """What nobody can infer, in words and in numbers.
 
     asked, achieved : the model's own numbers, e.g. {"t": "0.35"}, as exact text; `achieved` is what the audit found
     distance        : of t-closeness, how far apart sensitive values are: "ordered", "hierarchical" or "flat"
-    hierarchy       : of a hierarchical distance, the rows of the tree (leaf, ..., root)
+    hierarchy       : of a hierarchical distance, or of values whose nodes are bounded too, the rows of the tree (leaf, ..., root)
+    nodes           : of such values, the nodes above two or more of them and those with a threshold, each behind those below it
     also            : the same for further sensitive columns
     """
 
@@ -57,6 +73,7 @@ class GuaranteePart(_Part):
     achieved: dict[str, str] = {}
     distance: Literal["", "ordered", "hierarchical", "flat"] = ""
     hierarchy: list[list[str]] = []
+    nodes: list[NodePart] = []
     also: list[GuaranteePart] = []
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from anonlib.engine.relational import DataFrame, aggregate, select
-from anonlib.queries.predicate import TRUE, parse
+from anonlib.queries.predicate import TRUE, Hierarchies, parse
 from anonlib.release import bucketized, perturbed
 from anonlib.release.answers import ESTIMATES, groups, visible_only
+from anonlib.release.hierarchies import hierarchies
 from anonlib.release.manifest import Manifest
 from anonlib.spec.layouts import BUCKET_ID, SUBTABLE
 from anonlib.sql import quoted
@@ -18,7 +19,7 @@ def of_buckets(tables: Mapping[str, DataFrame], manifest: Manifest, by: Sequence
     sensitive = manifest.guarantee.sensitive
     kinds = {name: kind for name, kind in tables[bucketized.QIT].dtypes if name != BUCKET_ID}
     of_value = {sensitive: dict(tables[bucketized.ST].dtypes)[sensitive]}
-    return _sizes(tables[bucketized.QIT], kinds, of_value, by, where)
+    return _sizes(tables[bucketized.QIT], kinds, of_value, by, where, hierarchies(manifest))
 
 
 def of_perturbed(
@@ -27,14 +28,19 @@ def of_perturbed(
     """The same on perturbed records."""
     frame, sensitive = tables[perturbed.MICRODATA], perturbed.sensitive_columns(manifest)
     kinds = {name: kind for name, kind in frame.dtypes if name != SUBTABLE}
-    return _sizes(frame, kinds, {name: kinds[name] for name in sensitive}, by, where)
+    return _sizes(frame, kinds, {name: kinds[name] for name in sensitive}, by, where, hierarchies(manifest))
 
 
 def _sizes(
-    frame: DataFrame, kinds: Mapping[str, str], sensitive: Mapping[str, str], by: Sequence[str], where: str | None
+    frame: DataFrame,
+    kinds: Mapping[str, str],
+    sensitive: Mapping[str, str],
+    by: Sequence[str],
+    where: str | None,
+    known: Hierarchies,
 ) -> DataFrame:
     """kinds, sensitive : column -> its type, of those that are published beside each other and of the sensitive ones."""
-    parsed = parse(where or TRUE, {**kinds, **sensitive}, list(sensitive))
+    parsed = parse(where or TRUE, {**kinds, **sensitive}, list(sensitive), known)
     visible_only(where, parsed.sensitive, TRUE)
     spelled = groups(by, kinds, list(sensitive), ESTIMATES)
     keys = {f"g{i}": quoted(name) for i, name in enumerate(spelled)}

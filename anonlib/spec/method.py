@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from anonlib.hierarchy import Hierarchy
 from anonlib.spec.layouts import LayoutName
-from anonlib.spec.part import Part
+from anonlib.spec.part import Fault, Part
 
 
 class Method(Part):
@@ -28,3 +29,7 @@ class Method(Part):
     def shares_of_ledger(self) -> bool:
         """Whether what is promised follows from the sensitive values of all releases of the ledger."""
         return False
+
+    def hierarchy_faults(self, hierarchy: Hierarchy | None) -> list[Fault]:
+        """What of the parameters does not go with the hierarchy of the sensitive column, or with none: (key, sentence)."""
+        return []

@@ -359,6 +359,9 @@ class ReleaseSpec(Part):
                 for column in self.columns.sensitive
                 if column.hierarchy is not None
             ]
+        else:
+            of_first = self.columns.sensitive[0].hierarchy
+            faults += [(f"method.{method.name}.{key}", why) for key, why in method.hierarchy_faults(of_first)]
         faults += person_faults(self.columns, self.persons, "persons" in self.model_fields_set)
         faults += ledger_faults(self)
         if "person" in self.missing.model_fields_set and not self.columns.person:

@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 
 from anonlib.audit.achieved import NAME as ACHIEVED
+from anonlib.audit.bucketized.nodes_judge import PRIVACY as NODES
+from anonlib.audit.bucketized.nodes_judge import TREE
 from anonlib.audit.promised import NAME as WORDS
 from anonlib.kernels.matching.disjoint_matchings import random_matching
 from tests.contract import trials
@@ -180,6 +182,33 @@ def crowded_band(right: Any) -> Any:
         return replace(mixed, partition=partition)
 
     return wrong
+
+
+def out_of_its_node(right: Any) -> Any:
+    """The first value that stands under a node stands under none."""
+
+    def wrong(*given: Any) -> Any:
+        tree = right(*given)
+        above = tree.above.copy()
+        above[np.flatnonzero(above >= 0)[0]] = -1
+        return replace(tree, above=above)
+
+    return wrong
+
+
+def as_values_come(right: Any) -> Any:
+    """Values go round in the order of their codes, whatever stands above them."""
+    return staticmethod(lambda setting, partition, paths=None: right.__func__(setting, partition))
+
+
+def limits_up(right: Any) -> Any:
+    """One record of a node more than its threshold allows."""
+
+    def wrong(thresholds: Any, sizes: Any) -> Any:
+        limits = right.__func__(thresholds, sizes)
+        return replace(limits, capacities=limits.capacities + 1)
+
+    return staticmethod(wrong)
 
 
 def rare_only(right: Any) -> Any:
@@ -362,6 +391,7 @@ DIVERSE = trials.buckets({"l": "3"}, 12, 11, 10, 9, 8, 10)
 UNEVEN = trials.buckets({"default": "0.45"}, 26, 12, 11, 11)
 ALL = trials.subtabled("1/3", None, 500, 600, 400, 700, 300, 500)
 SOME = trials.subtabled("1/3", "1/5", 1500, 600, 400, 700, 300, 500)
+LUNGS = trials.noded({"default": "1", "thresholds": {"lungs": "0.5"}}, 9, 11, 9, 11, 11, 9)
 FAKED = trials.faked(2, 24, 20, 18, 16, 12, 6)
 TOO_STRICT = trials.one_bucket({"default": "1/5"}, 3, 1, 1)
 SKEWED = trials.subtabled("1/3", "1/5", 6000, 600, 400, 700, 300, 500)
@@ -382,6 +412,12 @@ FAULTS = (
     Fault(f"{KERNELS}.ranked.round_robin:RoundRobin.__call__", "a bucket further", "buckets of qit and st", one_bucket_on, LINEAR),
     Fault(f"{KERNELS}.ranked.round_robin:Deal.mixed", "a value crowded into one band", "F'-privacy", crowded_band, LINEAR),
     Fault(f"{KERNELS}.ranked.round_robin:composition", "a value instead of another", "overall counts of sensitive values", a_value_less, LINEAR),
+    Fault(f"{PRIVACY}.value_tree:value_tree", "a value out of its node", TREE, out_of_its_node, LUNGS),
+    Fault(f"{PRIVACY}.value_tree:ValueTree.records", "half of them", TREE, lambda right: lambda self, counts: right(self, counts) // 2, LUNGS),
+    Fault(f"{PRIVACY}.f_privacy:node_shares", "half of it", WORDS, lambda right: lambda *given: tuple((node, f / 2) for node, f in right(*given)), LUNGS),
+    Fault("anonlib.solvers.buckets.node_limits:NodeLimits.of", "a record more", NODES, limits_up, LUNGS),
+    Fault(f"{KERNELS}.ranked.round_robin:Deal.of", "values in the order of their codes", NODES, as_values_come, LUNGS),
+    Fault(f"{KERNELS}.ranked.round_robin:Deal._mixed_line", "values in the order of their codes in a band", NODES, lambda right: lambda self, j: np.arange(len(self.partition)), LUNGS),
     Fault(f"{PRIVACY}.f_privacy:real_shares", "half of it", WORDS, told_half, FAKED),
     Fault("anonlib.solvers.buckets.fake_values:apportion", "whatever the frequency", "fake values by frequency", drawn_evenly, FAKED),
     Fault("anonlib.solvers.buckets.fake_lists:fakes_beside", "a fake instead of another", "fake values by frequency", fakes_of_one_value, FAKED),
@@ -454,6 +490,8 @@ NO_PROMISE = {
     f"{PRIVACY}.rho_privacy:unchanged": "what an explanation shows; the audit has its own",
     f"{PRIVACY}.sub_buckets:JointValues": "numbers the combinations of values; the classes that come out are checked",
     f"{PRIVACY}.sub_buckets:SubBuckets": "which values share a sub-bucket; the classes that come out are checked",
+    f"{PRIVACY}.value_tree:refuse_root": "a name that a spec may not have",
+    f"{PRIVACY}.value_tree:unknown_names": "names that a spec may not have",
     f"{KERNELS}.matching.disjoint_matchings": "the paper's draw, for comparisons and for rings; the graph is checked",
     f"{KERNELS}.matching.far_apart": "which records of a value go to which bucket; the graph is checked",
     f"{KERNELS}.hilbert": "which records are near one another; what is made of them is checked",

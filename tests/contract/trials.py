@@ -17,6 +17,7 @@ import pandas as pd
 
 from anonlib import words
 from anonlib.audit.bucketized import judge as bucketized_judge
+from anonlib.audit.bucketized import nodes_judge
 from anonlib.audit.generalized import evidence as generalized_evidence
 from anonlib.audit.generalized import judge as generalized_judge
 from anonlib.audit.generalized.closeness import distance_of, distances_of_windows
@@ -26,6 +27,7 @@ from anonlib.audit.perturbed import judge as perturbed_judge
 from anonlib.audit.verdict import Verdict
 from anonlib.domains import NumericDomain
 from anonlib.exact import exact, text
+from anonlib.hierarchy import hierarchy_of
 from anonlib.kernels.classes import (
     equivalence_classes,
     halving,
@@ -100,6 +102,41 @@ def buckets(privacy: Mapping[str, str], *table: int) -> Callable[[], Verdict]:
         found["solver"]["setting"] = [
             {"size": s, "number": b} for s, b in zip(solution.setting.sizes, solution.setting.numbers, strict=True)
         ]
+        return bucketized_judge.judge(facts, paper.stating(found))
+
+    return trial
+
+
+LUNGS = [[v, "lungs" if v in ("asthma", "flu", "mumps") else "others", "any"] for v in VALUES]
+"""A hierarchy in which the values of a node are no neighbours by name."""
+
+
+def noded(privacy: Mapping[str, Any], *table: int) -> Callable[[], Verdict]:
+    """Thresholds of values and of nodes, the best buckets, companions from other branches, records dealt round robin."""
+
+    def trial() -> Verdict:
+        counts, tree = counted(*table), hierarchy_of(LUNGS)
+        wanted = Bucketize.model_validate({"privacy": dict(privacy), "time_limit": 20, "max_bucket_size": 12})
+        thresholds, solution = bucketize.choose_buckets(counts, wanted, None, tree)
+        deal = round_robin.Deal.of(solution.setting, solution.partition, thresholds.tree.paths).mixed(3)
+        of = round_robin.RoundRobin(deal, KEY)(*ranked(counts))
+        listed: list[dict[str, int]] = []
+        for stretch in round_robin.composition(deal):
+            held = {counts.values[c]: k for c, k in zip(stretch.codes, stretch.counts, strict=True)}
+            listed += [held] * (stretch.stop - stretch.start)
+        facts, found = paper.bucketized(
+            listed,
+            dict(privacy),
+            dict(zip(counts.values, thresholds.fractions, strict=True)),
+            in_qit=np.bincount(of, minlength=deal.buckets).tolist(),
+            stated=of_value(counts),
+        )
+        parts = [part.model_dump() for part in bucketize.node_parts(counts, thresholds)]
+        facts = replace(facts, nodes=paper.nodes(listed, [part["node"] for part in parts], LUNGS))
+        for k, (share, telling) in nodes_judge.shares(facts.nodes).items():
+            parts[k] |= {"achieved": text(share), "telling": telling}
+        said = f_privacy.guarantee_words("illness", counts, thresholds)
+        found["guarantee"] |= {"hierarchy": tree.rows, "nodes": parts, "words": said}
         return bucketized_judge.judge(facts, paper.stating(found))
 
     return trial

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 import anonlib
-from anonlib.evaluation.attacks_unmixing_tables import WITH_FAKES
+from anonlib.evaluation.attacks_coding import Coding
+from anonlib.evaluation.attacks_on_bucketized import listed
+from anonlib.evaluation.attacks_unmixing_tables import unmixed
 from anonlib.privacy.f_privacy import FPrivacy
 from tests.door import KEY, people
 
@@ -44,7 +49,15 @@ def test_attacks_are_played_against_real_and_fake_values_alike(spark, tmp_path, 
     assert last["accuracy"] > 1 / 3 - 5 * 0.47 / last["persons"] ** 0.5
     assert "guarantee" not in found["negative association"]  # nobody avoided what rules strike out
     assert found["deFinetti"]["persons"] == n
-    assert found["unmixing"] == {"words": WITH_FAKES}
+    assert found["unmixing"]["persons"] == n
+    assert "guarantee" not in found["unmixing"]
+    lists = listed(release.tables["st"], release.manifest.guarantee)
+    learnt = unmixed(
+        release.tables["qit"], lists, release.manifest, ["country"], [Coding.of(table["country"].to_pylist())]
+    )
+    times = Counter(row["illness"] for row in release.tables["st"].collect())
+    shares = [v.count / times[v.value] for v in release.manifest.guarantee.values]
+    assert learnt.real == pytest.approx(np.array(shares))
 
 
 def buckets_weighted(sizes, s: int) -> float:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
+from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import anonlib
@@ -231,3 +235,110 @@ def test_on_the_command_line(made, door):
     assert door.call("query", release.path, "--by", "sex").code == 0
     assert door.call("query", release.path).code == 2
     assert door.call("query", release.path, "--by", "sex", "--mean", "stay").code == 2
+
+
+# --- docs/analyst.md: every block of it, without anonlib ---------------------------------------------------------------------------
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "analyst.md").read_text(encoding="utf-8")
+
+
+def blocks(heading: str, language: str) -> list[str]:
+    """The fenced blocks of a language under a heading of the page."""
+    section = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return re.findall(rf"^```{language}\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+
+
+def run_python(names: dict, heading: str, release) -> dict:
+    """The page's Python of one section, on a release in place of the one that it names."""
+    for block in blocks(heading, "python"):
+        exec(compile(re.sub(r'"releases/\w+/', f'"{release.path}/', block), "analyst.md", "exec"), names)
+    return names
+
+
+def answers(spark, heading: str, release) -> list:
+    """The rows of each of the page's SQL queries of one section, with a view for each table."""
+    for name, table in release.tables.items():
+        table.createOrReplaceTempView(name)
+    return [spark.sql(query).collect() for query in blocks(heading, "sql")]
+
+
+def true_model(people) -> np.ndarray:
+    asked = np.array([(stay or 0) >= 3 for *_, stay in people], dtype=float)
+    X = np.array([(1, sex == "F", age) for age, sex, *_ in people], dtype=float)
+    return np.linalg.lstsq(X, asked, rcond=None)[0]
+
+
+SURE = 5
+"""Standard errors within which an unbiased estimate lies; one in a million is further off."""
+
+
+def test_every_block_of_the_page_is_run_by_a_test():
+    sections = [
+        blocks(heading, language)
+        for heading in ("Buckets", "Perturbed records", "Boxes")
+        for language in ("sql", "python")
+    ]
+    assert [len(found) for found in sections] == [2, 3, 2, 1, 2, 1]
+    assert len(re.findall(r"^```\w", PAGE, re.MULTILINE)) == 11
+
+
+def test_the_analysts_sql_on_buckets(spark, made):
+    release = made[1]["buckets"]
+    (spread,), groups = answers(spark, "Buckets", release)
+    known = release.count("sex = 'F' AND stay >= 3")
+    assert (spread.low, spread.high) == (known.low, known.high)
+    assert float(spread.spread) == pytest.approx(known.flattened)
+    flattened = {(row.sex, row.stay): row.flattened for row in release.distribution(["sex"]).collect()}
+    assert {(row.sex, row.stay): float(row.spread) for row in groups} == pytest.approx(flattened)
+
+
+def test_the_analysts_python_on_buckets_and_perturbed_records(made):
+    people, releases = made
+    names = run_python({}, "Buckets", releases["buckets"])
+    asked = [(age, sex) for age, sex, _, stay in people if (stay or 0) >= 3]
+    women = pd.Series([str(stay) if stay else "missing" for _, sex, _, stay in people if sex == "F"]).value_counts()
+    off = (names["women"]["count"] - women) / names["women"]["error"]
+    assert off.abs().max() < SURE
+    for (estimate, error), true in (
+        (names["count"], sum(sex == "F" for _, sex in asked)),
+        (names["mean_age"], np.mean([age for age, _ in asked])),
+    ):
+        assert abs(estimate - true) < SURE * error
+    known = releases["buckets"].count("sex = 'F' AND stay >= 3")  # kinds by kinds instead of bucket by bucket
+    assert 0.6 < names["count"][1] / known.standard_error < 1.6
+    names = run_python(names, "Perturbed records", releases["perturbed"])
+    for model in (names["bucket_model"], names["perturbed_model"]):
+        assert (abs(model["coefficient"] - true_model(people)) < SURE * model["error"]).all()
+        assert model["error"]["woman"] < 0.5
+
+
+def test_the_analysts_sql_on_perturbed_records(spark, made):
+    people, releases = made
+    release = releases["perturbed"]
+    (count,), groups = answers(spark, "Perturbed records", release)
+    true = sum(sex == "F" and (stay or 0) >= 3 for _, sex, _, stay in people)
+    assert abs(float(count.estimate) - true) < SURE * float(count.error)
+    by_sex = {row.sex: row for row in groups}
+    assert float(by_sex["F"].estimate) == pytest.approx(float(count.estimate))
+    assert by_sex["M"].mean_age is not None
+    names = run_python(run_python({}, "Buckets", releases["buckets"]), "Perturbed records", release)
+    by_hand = names["asked_for"].groupby(names["joined"]["sex"]).sum()
+    ages = (names["asked_for"] * names["joined"]["age"]).groupby(names["joined"]["sex"]).sum() / by_hand
+    assert {sex: float(row.estimate) for sex, row in by_sex.items()} == pytest.approx(by_hand.to_dict())
+    assert {sex: float(row.mean_age) for sex, row in by_sex.items()} == pytest.approx(ages.to_dict())
+
+
+def test_the_analysts_page_on_boxes(spark, made):
+    people, releases = made
+    release = releases["boxes"]
+    (count,), groups = answers(spark, "Boxes", release)
+    known = release.count("sex = 'F' AND age BETWEEN 25 AND 34 AND stay >= 3")
+    assert (count.low, count.high) == (known.low, known.high)
+    assert min(max(float(count.estimate), count.low), count.high) == pytest.approx(known.estimate)
+    for row in groups:
+        ages = [age for age, sex, *_ in people if sex == row.sex]
+        assert row.youngest < np.mean(ages) < row.oldest
+        stays = [stay for _, sex, _, stay in people if sex == row.sex and stay]
+        assert float(row.mean_stay) == pytest.approx(np.mean(stays), rel=0.2)
+    model = run_python(run_python({}, "Buckets", releases["buckets"]), "Boxes", release)["box_model"]
+    assert abs(model["woman"]) < abs(true_model(people)[1])

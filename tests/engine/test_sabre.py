@@ -185,6 +185,14 @@ def test_each_of_several_sensitive_columns_is_close(releases, name):
     assert float(anonlib.exact.exact(also.achieved["t"])) == pytest.approx(worst[1])
 
 
+def test_nodes_of_both_hierarchies_may_be_asked_for(releases):
+    release = releases[next(iter(SEVERAL))]
+    one = release.count("job IN NODE 'y' AND illness IN NODE 'lung'")
+    other = release.count("job IN ('c', 'd', 'e') AND illness IN ('asthma', 'cold', 'flu')")
+    assert (one.low, one.high, one.estimate) == (other.low, other.high, pytest.approx(other.estimate))
+    assert release.count("illness IN NODE 'any'").low == len(table())
+
+
 TREE_OF = {row[0]: row[1] for row in ILLNESSES.rows}
 
 

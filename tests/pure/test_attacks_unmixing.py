@@ -128,3 +128,37 @@ def test_a_coding_tells_codes_of_values_and_of_stretches():
     assert numbers.number == 101
     assert numbers(["-7", "1e9", None, "nan"]).tolist() == [0, 99, 100, 100]
     assert np.bincount(numbers([str(i / 4) for i in range(1_000)])).tolist() == [10] * 100
+
+
+def test_fakes_do_not_stop_who_takes_listings_for_what_they_stand_for_on_average():
+    """Two fakes a bucket, each value as often a fake as it is common: a listing is real in three of five. Attribute 0 tells most values."""
+    draw, m, size, fakes = np.random.default_rng(5), 12, 3, 2
+    lists = np.stack([draw.permutation(m)[: size + fakes] for _ in range(40)])  # the values that each kind lists
+    per_kind = 60
+    kind = np.repeat(np.arange(len(lists)), per_kind)
+    turn = np.tile(np.arange(size + fakes), len(kind) // (size + fakes))  # each value of a kind is a fake equally often
+    real = np.stack([np.roll(lists[k], t)[:size] for k, t in zip(kind.tolist(), turn.tolist(), strict=True)])
+    truth = real.ravel()
+    bucket = np.repeat(np.arange(len(kind)), size)
+    told = np.where(draw.random(len(truth)) < 0.8, truth, draw.integers(0, m, len(truth)))
+    known = told[:, None]
+    shown = Listed(
+        np.repeat(np.arange(len(kind)), size + fakes), lists[kind].ravel(), np.ones(lists[kind].size, dtype=np.int64)
+    )
+    share = np.full(m, size / (size + fakes))
+    held = np.zeros((len(lists), m))
+    np.put_along_axis(held, lists, share[lists], axis=1)
+    table = np.zeros((m, m))
+    for b, x in zip(bucket.tolist(), told.tolist(), strict=True):
+        table[x, lists[kind[b]]] += 1 / (size + fakes)
+    kinds = Kinds(np.full(len(lists), per_kind), sp.csr_matrix(held))
+    alone = float(Beliefs.of(bucket, known, shown, (), share).right(truth).mean())
+    believed = Beliefs.of(bucket, known, shown, likelier(kinds, [table]), share)
+    assert alone == pytest.approx(1 / (size + fakes), abs=1e-9)
+    assert believed.right(truth).mean() > 0.7
+    # a value that is hardly ever real is believed the less
+    rarely = np.where(np.arange(m) == lists[0, 0], 0.05, share)
+    first = Beliefs.of(bucket[:1], known[:1], shown, (), rarely)
+    assert first.belief[first.code == lists[0, 0]] == pytest.approx(
+        0.05 / (0.05 + (size + fakes - 1) * size / (size + fakes))
+    )

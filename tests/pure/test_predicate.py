@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from anonlib.errors import SpecError
-from anonlib.queries.predicate import Predicate, parse
+from anonlib.queries.predicate import Predicate, parse, parse_by_column
 from anonlib.sql import literal
 
 COLUMNS = {
@@ -144,3 +144,32 @@ def test_any_string_value_survives_and_nothing_of_it_is_pasted(value):
 def test_any_text_is_read_or_refused_never_crashes(text):
     with contextlib.suppress(SpecError):
         read(text)
+
+
+TREE = {"illness": [["flu", "lungs", "any"], ["asthma", "lungs", "any"], ["gout", "joints", "any"]]}
+
+
+def test_a_node_stands_for_its_leaves():
+    def sensitive(text):
+        return parse(text, COLUMNS, "illness", TREE).sensitive
+
+    assert sensitive("illness IN NODE 'lungs'") == sensitive("illness IN ('flu', 'asthma')")
+    assert sensitive("NOT illness in node 'lungs'") == sensitive("illness NOT IN ('flu', 'asthma')")
+    assert sensitive("illness NOT IN NODE 'lungs'") == sensitive("NOT illness IN ('flu', 'asthma')")
+    assert sensitive("illness IN NODE 'gout' OR illness IN NODE 'any'") == sensitive(
+        "illness IN ('gout') OR illness IN ('flu', 'asthma', 'gout')"
+    )
+    assert sensitive("illness IN ('in node x')") == f"(`illness` IN ({literal('in node x')}))"
+    by_column = parse_by_column("illness IN NODE 'lungs' AND age > 3", COLUMNS, TREE)
+    assert by_column["illness"].over("element", "string") == f"(`element` IN ({literal('flu')}, {literal('asthma')}))"
+
+
+def test_nodes_that_a_release_has_not_are_refused_by_name():
+    with pytest.raises(SpecError, match=r"the hierarchy of 'illness' has no node 'lugns' \(did you mean 'lungs'\?\)"):
+        parse("illness IN NODE 'lugns'", COLUMNS, "illness", TREE)
+    with pytest.raises(SpecError, match="no hierarchy of 'age', so IN NODE cannot be read; it has one of illness"):
+        parse("age IN NODE 'old'", COLUMNS, "illness", TREE)
+    with pytest.raises(SpecError, match="no hierarchy of 'illness', so IN NODE cannot be read; write IN"):
+        parse_by_column("illness IN NODE 'lungs'", COLUMNS)
+    with pytest.raises(SpecError, match="illness IN NODE 'lungs' OR age = 3\" mixes the sensitive column"):
+        parse("illness IN NODE 'lungs' OR age = 3", COLUMNS, "illness", TREE)

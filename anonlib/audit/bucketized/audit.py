@@ -1,8 +1,8 @@
 """The audit of a bucketized release: every promise of its manifest, recomputed from the published tables.
 
 `bucketized_tables` finds the facts, `bucketized_judge` judges them. Cost: one scan of `qit` without a shuffle, two scans of `st` with a
-shuffle of one 64-bit entry per row, one row per (sensitive value, count) on the driver. Searches for the worst bucket run only when a
-check fails.
+shuffle of one 64-bit entry per row, one row per (sensitive value, count) on the driver; one scan of `st` more where its values have a
+hierarchy (`anonlib.audit.bucketized.nodes`). Searches for the worst bucket run only when a check fails.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from anonlib.audit import manifest as stated
 from anonlib.audit.bucketized import evidence as examples
 from anonlib.audit.bucketized.facts import BucketizedFacts
 from anonlib.audit.bucketized.judge import Stated, closest_to_threshold, judge, shares_of
+from anonlib.audit.bucketized.nodes import node_entries
+from anonlib.audit.bucketized.nodes_judge import under
 from anonlib.audit.bucketized.original import compare
 from anonlib.audit.bucketized.tables import scan
 from anonlib.audit.published import described, fresh_salt, numbering, require_columns
@@ -67,7 +69,8 @@ def audit(
         few,
     )
     numbers = numbering(tables[QIT], qit.measured.rows, qit.ranges)
-    facts = replace(facts, qit=qit, st=st, numbering=numbers)
+    nodes = node_entries(tables[ST], release.sensitive, under(manifest.guarantee), release.largest, few)
+    facts = replace(facts, qit=qit, st=st, numbering=numbers, nodes=nodes)
     verdict = judge(facts, manifest, columns, staged).with_evidence(
         {
             "F'-privacy": lambda: _worst_bucket(tables[ST], release, facts),

@@ -32,6 +32,18 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class NodeEntry:
+    """`buckets` buckets hold `count` records of values under node number `node`; the smallest of them sums to `smallest`, and `telling` of
+    them hold nothing else. A count above the largest allowed is reported as one more than it."""
+
+    node: int
+    count: int
+    buckets: int
+    smallest: int
+    telling: int
+
+
+@dataclass(frozen=True)
 class StFacts:
     """What was found in `st`.
 
@@ -58,9 +70,11 @@ class BucketizedFacts:
     """Both tables. `qit` and `st` are None when they could not be scanned, since their columns are not the layout's.
 
     numbering : the columns of `qit` that count its rows, in words
+    nodes     : what buckets hold of the nodes of the values' hierarchy, where they have one
     """
 
     columns: Described
     qit: QitFacts | None = None
     st: StFacts | None = None
     numbering: tuple[str, ...] = ()
+    nodes: tuple[NodeEntry, ...] = ()

@@ -14,6 +14,7 @@ from fractions import Fraction
 from anonlib.audit import arithmetic, promised
 from anonlib.audit import manifest as stated
 from anonlib.audit.achieved import Bound, within_asked
+from anonlib.audit.bucketized import nodes_judge
 from anonlib.audit.bucketized.facts import BucketizedFacts, Entry, QitFacts, StFacts
 from anonlib.audit.fields import nothing_else
 from anonlib.audit.form import Described, column_faults, columns_check, contents, no_row_numbers
@@ -38,6 +39,7 @@ def judge(facts: BucketizedFacts, manifest: Manifest, columns: Columns | None = 
         stated.thresholds_follow(manifest, thresholds),
         stated.can_be_kept(manifest, thresholds),
         nothing_else(manifest),
+        *nodes_judge.of_manifest(manifest, columns),
     ]
     qit, st = facts.qit, facts.st
     if not stated.fakes_by_frequency(manifest):
@@ -56,7 +58,9 @@ def judge(facts: BucketizedFacts, manifest: Manifest, columns: Columns | None = 
         _threshold_check(release, achieved),
         within_asked(
             [Bound(f"the share of {release.values[i]!r}", s, thresholds[i]) for i, (s, _) in achieved.items()]
+            + nodes_judge.bounds(manifest.guarantee, nodes_judge.shares(facts.nodes))
         ),
+        *nodes_judge.of_tables(manifest.guarantee, facts.nodes, staged),
         _achieved_as_stated(manifest, achieved, staged),
         _one_row_each(st),
         _counts_valid(release, st),
@@ -69,12 +73,14 @@ def judge(facts: BucketizedFacts, manifest: Manifest, columns: Columns | None = 
     measured = {QIT: qit.measured, ST: st.measured}
     checks += [contents(name, manifest.tables[name], of_table, staged) for name, of_table in measured.items()]
     shares = {release.values[code]: text(share) for code, (share, _) in achieved.items()}
-    return Verdict(tuple(checks), shares, measured)
+    found = {k: (text(share), telling) for k, (share, telling) in nodes_judge.shares(facts.nodes).items()}
+    return Verdict(tuple(checks), shares, measured, nodes=found)
 
 
 def _words(manifest: Manifest, listed: Counter[int] | None = None) -> str:
     thresholds, fakes = stated.thresholds_of(manifest), stated.fake_values(manifest)
-    return promised.bucketized(manifest.guarantee, thresholds, fakes, listed)
+    nodes = nodes_judge.promised(manifest.guarantee)
+    return promised.bucketized(manifest.guarantee, thresholds, fakes, listed, nodes)
 
 
 def _counts_in_st(facts: StFacts) -> Counter[int]:

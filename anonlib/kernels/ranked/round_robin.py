@@ -4,6 +4,9 @@ Source: generalized bucketization, sections 4.1 to 4.3 (Lemma 2, Theorem 1, Algo
 size the t-th record of x_i goes to bucket (o_1j + ... + o_(i-1)j + t) mod b_j, so each bucket gets exactly its size and floor or
 ceil of o_ij / b_j records of each value.
 
+Where values stand under nodes of a hierarchy, they go round with the values of every node as neighbours: the records of a node then come
+one after another too, and each bucket gets floor or ceil of o_Nj / b_j of them (`anonlib.solvers.buckets.node_limits`).
+
 A mixed deal goes round in several bands for each size, in each of them with the values in another order, so that a value meets many others
 (`Deal.mixed`).
 
@@ -38,26 +41,29 @@ class Deal:
 
     partition : (m, q) int64, o_ij, records of value i in buckets of size j; columns sum to S_j b_j
     numbers   : (q,) int64, b_j, buckets of each size
-    ordered   : whether values go round in the order of their codes; else in one that differs from column to column
+    ordered   : whether values go round in the order of their codes, or of their paths; else in one that differs by column
+    paths     : (m, levels) int64, the nodes above each value, the highest first, down to itself (`anonlib.privacy.value_tree`);
+                the values of a node go round one after another, in whatever order. None where values stand under no nodes
     first     : (q,) int64, the bucket id of the first bucket of each size; ids run through the sizes without a hole
     """
 
     partition: Int64Array
     numbers: Int64Array
     ordered: bool = True
+    paths: Int64Array | None = None
 
     @staticmethod
-    def of(setting: BucketSetting, partition: Int64Array) -> Deal:
-        """The deal of a solver's answer: `setting` with its record partition, (m, q)."""
-        return Deal(np.asarray(partition, dtype=np.int64), np.array(setting.numbers, dtype=np.int64))
+    def of(setting: BucketSetting, partition: Int64Array, paths: Int64Array | None = None) -> Deal:
+        """The deal of a solver's answer: `setting` with its record partition, (m, q), and the paths of values under nodes, if any."""
+        return Deal(np.asarray(partition, dtype=np.int64), np.array(setting.numbers, dtype=np.int64), paths=paths)
 
     def mixed(self, bands: int = BANDS) -> Deal:
         """The same sizes and the same records of each value for each, dealt in up to `bands` bands a size.
 
         The buckets that round robin numbers k, k + B, k + 2 B, ... within a size become band k of B, with what records of each value they
-        hold; so a bucket still takes floor or ceil of o_ij / b_j of each. Then every band is dealt anew, values in an order of its own:
-        compositions vary, each value has many companions, and shares of values can be told apart (`anonlib.queries.flattening`). Counts
-        alone are looked at.
+        hold; so a bucket still takes floor or ceil of o_ij / b_j of each, and of each node. Then every band is dealt anew, values in an
+        order of its own: compositions vary, each value has many companions, and shares of values can be told apart
+        (`anonlib.queries.flattening`). Counts alone are looked at.
         """
         m, q = self.partition.shape
         most = max(1, min(bands, MAX_ENTRIES // max(1, m * q)))
@@ -75,19 +81,31 @@ class Deal:
                 own += _congruent(np.maximum(upto - b, 0), k, B)
                 columns.append(self.partition[:, j] // max(b, 1) * band + own)
                 numbers.append(band)
-        return Deal(np.stack(columns, axis=1), np.array(numbers, dtype=np.int64), ordered=False)
+        dealt = np.array(numbers, dtype=np.int64)
+        return Deal(np.stack(columns, axis=1), dealt, ordered=False, paths=self.paths)
 
     @cached_property
     def order(self) -> Int64Array:
         """(m, q) int64: the values of each column in the order in which they go round."""
         m, q = self.partition.shape
         if self.ordered:
-            return np.broadcast_to(np.arange(m)[:, None], (m, q))
+            line = np.arange(m) if self.paths is None else np.lexsort(self.paths.T[::-1])
+            return np.broadcast_to(line[:, None], (m, q))
         order = np.broadcast_to(np.arange(m)[:, None], (m, q)).copy()
         for j in range(q):
+            if self.paths is not None:
+                order[:, j] = self._mixed_line(j)
+                continue
             held = np.flatnonzero(self.partition[:, j])
             order[held, j] = held[Stream(_ORDERS, "bucketize: the order of values in a band", j).permutation(len(held))]
         return order
+
+    def _mixed_line(self, j: int) -> Int64Array:
+        """(m,) int64: an order of column j's own of the values, those of every node still neighbours."""
+        assert self.paths is not None
+        draws = Stream(_ORDERS, "bucketize: the order of nodes in a band", j)
+        levels = [draws.permutation(int(self.paths.max()) + 1)[level] for level in self.paths.T]
+        return np.asarray(np.lexsort(levels[::-1]), dtype=np.int64)
 
     @cached_property
     def first(self) -> Int64Array:

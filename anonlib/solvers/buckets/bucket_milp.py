@@ -45,9 +45,12 @@ def solve(table: SensitiveTable, time_limit: float) -> BucketSolution | None:
     started = time.perf_counter()
     deadline = started + time_limit
     search = _Search(table)
-    warm = multi_size.solve(table, started + time_limit / 4)
-    if warm is not None:
-        search.offer(*warm)
+    if table.nodes is None:
+        warm = multi_size.solve(table, started + time_limit / 4)
+        if warm is not None:
+            search.offer(*warm)
+    else:
+        search.try_neighbours(started + time_limit / 4)
     if not search.relax(deadline):
         return None
     search.close(deadline)
@@ -96,6 +99,23 @@ class _Search:
         self.bound = 0
         self.empty = False
         self.fractional: Float64Array = np.zeros(len(self.values.sizes))
+
+    def try_neighbours(self, deadline: float) -> None:
+        """Take the smallest size for which buckets of this and of the next size hold everybody, as a setting to begin with.
+
+        MultiSize, which splits by two sums of values, knows no limits on values taken together.
+        """
+        sizes, n = self.values.sizes.tolist(), self.table.n
+        for j, size in enumerate(sizes):
+            buckets, rest = divmod(n, size)
+            if rest > buckets or (rest and (j + 1 == len(sizes) or sizes[j + 1] != size + 1)):
+                continue
+            numbers = np.zeros(len(sizes), dtype=np.int64)
+            numbers[j] = buckets - rest
+            if rest:
+                numbers[j + 1] = rest
+            if (self._learn(numbers) and self.best is not None) or time.perf_counter() > deadline:
+                return
 
     def offer(self, setting: BucketSetting, parts: Int64Array) -> None:
         """Take a valid setting as the best if it loses less."""

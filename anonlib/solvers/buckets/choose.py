@@ -34,6 +34,8 @@ def solve(
     multi_size : Algorithm 4; valid and never worse than two_size; splits for at most `time_limit` seconds, if given
     optimal    : optimal over all settings, or the best found in about `time_limit` seconds with its proven gap
 
+    Where nodes of a hierarchy have thresholds only optimal answers.
+
     Raises Unsatisfiable (exit code 3) when a value breaks Lemma 1, or no setting of these sizes is valid: the message
     gives the smallest max_bucket_size that works. Raises SpecError for an unknown solver, a limit that is not positive, or
     an empty table. Driver only; memory O(m q), q the number of sizes.
@@ -44,6 +46,10 @@ def solve(
         raise SpecError(f"time_limit: {time_limit!r} is not a positive number of seconds")
     if time_limit is None and solver == "optimal":
         raise SpecError("time_limit: solver optimal needs one; give the seconds it may search")
+    if thresholds.limited and solver != "optimal":
+        raise SpecError(
+            f"solver: {solver} fills buckets by sums over values and knows no thresholds of nodes; write solver: optimal"
+        )
     table = SensitiveTable.of(counts, thresholds, max_bucket_size)
     try:
         solution = _solution(table, solver, time_limit) if len(table.sizes) else None
@@ -76,6 +82,12 @@ def _solution(table: SensitiveTable, solver: Solver, time_limit: float | None) -
     return BucketSolution(setting, parts, solver, bound, "optimal" if bound == setting.loss else "heuristic", seconds)
 
 
+def possible(counts: SensitiveCounts, thresholds: Thresholds, max_bucket_size: int, seconds: float) -> bool | None:
+    """Whether any setting of sizes up to `max_bucket_size` is valid; None where `seconds` end first. Raises as `solve` does."""
+    table = SensitiveTable.of(counts, thresholds, max_bucket_size)
+    return len(table.sizes) > 0 and bucket_milp.feasible(table, time.perf_counter() + seconds)
+
+
 def smallest_max_bucket_size(
     counts: SensitiveCounts, thresholds: Thresholds, solver: Solver, above: int, seconds: float = _REFUSAL_SECONDS
 ) -> tuple[int, bool]:
@@ -85,7 +97,8 @@ def smallest_max_bucket_size(
     `seconds` or memory run out first, `exact` is False and `size` is the smallest that is known to work.
     """
     deadline = time.perf_counter() + seconds
-    largest_need = max(ceil_over(1, f) for f in thresholds.fractions)  # each value needs a bucket of at least 1 / f'_i
+    # each value, and each node, needs a bucket of at least 1 / f'
+    largest_need = max(ceil_over(1, f) for f in (*thresholds.fractions, *thresholds.limited.values()))
     too_small, works, doubling = max(above, largest_need - 1), counts.n, True
     while works - too_small > 1:
         size = min(2 * too_small, works - 1) if doubling else (too_small + works) // 2
@@ -118,13 +131,16 @@ def _feasible(
 def _refusal(counts: SensitiveCounts, thresholds: Thresholds, solver: Solver, max_bucket_size: int) -> str:
     """The sentence of a refusal: why no setting of these sizes is valid, and the smallest limit that works."""
     size, exact = smallest_max_bucket_size(counts, thresholds, solver, min(max_bucket_size, counts.n))
-    needs = [ceil_over(1, f) for f in thresholds.fractions]
-    most = max(range(counts.m), key=needs.__getitem__)
+    who, bounds = list(counts.values), list(thresholds.fractions)
+    if thresholds.tree is not None:
+        who += [thresholds.tree.labels[k] for k in thresholds.limited]
+        bounds += thresholds.limited.values()
+    needs = [ceil_over(1, f) for f in bounds]
+    most = max(range(len(who)), key=needs.__getitem__)
     why = f"no combination of such buckets holds exactly {counts.n:,} records with room for every value"
     other = ""
     if needs[most] > max_bucket_size:
-        threshold = text(thresholds.fractions[most])
-        why = f"the threshold {threshold} of {counts.values[most]!r} needs a bucket of at least {needs[most]} records"
+        why = f"the threshold {text(bounds[most])} of {who[most]!r} needs a bucket of at least {needs[most]} records"
     elif solver != "optimal":
         other = _other_solver(counts, thresholds, max_bucket_size)
     if not exact:

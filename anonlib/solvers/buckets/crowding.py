@@ -5,7 +5,8 @@ and no set I of values is crowded:
 
     for every set I of values:   sum_j min(S_j, sum_{i in I} floor(f'_i S_j)) b_j  >=  sum_{i in I} o_i
 
-(what I may occupy of a bucket, at most the whole of it, over all buckets, against the records of I). So the integer program
+(what I may occupy of a bucket, at most the whole of it, over all buckets, against the records of I; where nodes of a hierarchy
+have thresholds, what I may occupy is what gets through the tree, floor(f'_N S_j) through node N at most). So the integer program
 of section 6.1 of generalized bucketization, with its m q variables v_ij, is one in the q variables b_j: there are 2^m
 conditions, and the few that matter are separated by exact flows.
 """
@@ -19,8 +20,10 @@ import numpy as np
 from scipy.optimize import linprog
 
 from anonlib.arrays import BoolArray, Float64Array, Int64Array
+from anonlib.solvers.buckets.node_limits import room
 from anonlib.solvers.buckets.sensitive_table import MergedValues
-from anonlib.solvers.buckets.transport import transport
+from anonlib.solvers.buckets.transport import Transport, transport
+from anonlib.solvers.buckets.tree_transport import tree_transport
 
 _LP_SCALE = (
     1e5  # the table is shrunk to this many records in floating point, so that tolerances mean the same for any n
@@ -52,9 +55,13 @@ class CrowdingConditions:
 
     def condition(self, crowd: BoolArray) -> tuple[Int64Array, int]:
         """The condition of a set of groups, (G,) bool: coefficients (q,) and right-hand side."""
-        members = self.values.members[crowd]
-        room = np.minimum(self.sizes, members @ self.values.capacities[crowd])
-        return room, int(members @ self.values.counts[crowd])
+        members, nodes = self.values.members[crowd], self.values.nodes
+        if nodes is None:
+            held = members @ self.values.capacities[crowd]
+        else:
+            most = members[:, None] * self.values.capacities[crowd]
+            held = room(most, nodes.above[crowd], nodes.parents, nodes.capacities)
+        return np.minimum(self.sizes, held), int(members @ self.values.counts[crowd])
 
     def add(self, crowd: BoolArray) -> bool:
         """Remember the condition of this set; False if it is known already."""
@@ -81,15 +88,24 @@ class CrowdingConditions:
         scale = max(1, _FLOW_SCALE // self.n)
         used = np.flatnonzero(numbers > 0)
         scaled = numbers[used] * scale
-        room = self.values.members[:, None] * np.ceil(self.values.capacities[:, used] * scaled).astype(np.int64)
+        most = self.values.members[:, None] * np.ceil(self.values.capacities[:, used] * scaled).astype(np.int64)
         demand = np.rint(self.sizes[used] * scaled).astype(np.int64)
         demand[np.argmax(demand)] += self.n * scale - int(demand.sum())
         added = False
-        for crowd in transport(self.values.supply * scale, room + 1, demand).crowded:
+        for crowd in self._placed(self.values.supply * scale, most + 1, demand, used, scaled).crowded:
             row, need = self.condition(crowd)
             if need - float(row @ numbers) > 1e-9 * self.n:
                 added |= self.add(crowd)
         return added
+
+    def _placed(
+        self, supply: Int64Array, most: Int64Array, demand: Int64Array, used: Int64Array, scaled: Float64Array
+    ) -> Transport:
+        nodes = self.values.nodes
+        if nodes is None:
+            return transport(supply, most, demand)
+        limits = np.ceil(nodes.capacities[:, used] * scaled).astype(np.int64) + 1
+        return tree_transport(supply, most, demand, nodes.above, nodes.parents, limits)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from anonlib.errors import SpecError, Unsatisfiable
 from anonlib.exact import text
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import Thresholds
+from anonlib.solvers.buckets.node_limits import NodeLimits, room
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,14 @@ class SensitiveTable:
     first_size : the smallest size, M = min_i ceil(1 / f'_i)
     classes    : (K, q) int64, the distinct rows of floor(f'_i S_j) over S_j = first_size .. first_size + q - 1
     class_of   : (m,) int64, the row of value i
+    nodes      : limits on values taken together, None where no node of a hierarchy has a threshold
     """
 
     counts: Int64Array
     first_size: int
     classes: Int64Array
     class_of: Int64Array
+    nodes: NodeLimits | None = None
 
     @staticmethod
     def of(counts: SensitiveCounts, thresholds: Thresholds, max_bucket_size: int) -> SensitiveTable:
@@ -53,9 +56,8 @@ class SensitiveTable:
         fraction_of = np.array([ids[f] for f in thresholds.fractions], dtype=np.int64)
         distinct = _capacities(list(ids), sizes)
         classes, class_of_fraction = np.unique(distinct, axis=0, return_inverse=True)
-        return SensitiveTable(
-            counts.counts, first, classes, class_of_fraction.reshape(-1)[fraction_of].astype(np.int64)
-        )
+        class_of = class_of_fraction.reshape(-1)[fraction_of].astype(np.int64)
+        return SensitiveTable(counts.counts, first, classes, class_of, NodeLimits.of(thresholds, sizes))
 
     @property
     def n(self) -> int:
@@ -73,12 +75,17 @@ class SensitiveTable:
 
     def part(self, counts: Int64Array) -> SensitiveTable:
         """The same values and sizes with other counts, (m,) int64: the records that go to the buckets of one size."""
-        return SensitiveTable(counts, self.first_size, self.classes, self.class_of)
+        return replace(self, counts=counts)
 
-    def merged(self) -> MergedValues:
-        """Values with equal counts and equal capacities as one group each; values without records are left out. O(m log m + G q)."""
+    def merged(self, above: Int64Array | None = None) -> MergedValues:
+        """Values with equal counts, equal capacities and the same limits above them as one group each; values without records are left out.
+
+        above : (m,) int64, further numbers that the values of a group must share. O(m log m + G q).
+        """
         present = np.flatnonzero(self.counts)
-        keys = np.stack([self.counts[present], self.class_of[present]], axis=1)
+        limits = np.full(len(self.counts), -1, dtype=np.int64) if self.nodes is None else self.nodes.above
+        further = limits if above is None else above
+        keys = np.stack([self.counts[present], self.class_of[present], limits[present], further[present]], axis=1)
         distinct, group_of, members = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
         return MergedValues(
             counts=distinct[:, 0],
@@ -86,17 +93,19 @@ class SensitiveTable:
             capacities=self.classes[distinct[:, 1]],
             value_ids=present[np.argsort(group_of.reshape(-1), kind="stable")],
             sizes=np.array(self.sizes, dtype=np.int64),
+            nodes=None if self.nodes is None else replace(self.nodes, above=distinct[:, 2]),
         )
 
 
 @dataclass(frozen=True)
 class MergedValues:
-    """G groups of values that share o_i and the vector floor(f'_i S_j).
+    """G groups of values that share o_i and the vector floor(f'_i S_j), and stand under the same limits.
 
     counts, members : (G,) int64, o_i of one member and the number of members
     capacities      : (G, q) int64, floor(f'_i S_j) of one member
     value_ids       : (present values,) int64, positions in the table, group after group
     sizes           : (q,) int64, S_j
+    nodes           : limits on groups taken together, its `above` (G,) of the groups; None where there are none
     """
 
     counts: Int64Array
@@ -104,6 +113,7 @@ class MergedValues:
     capacities: Int64Array
     value_ids: Int64Array
     sizes: Int64Array
+    nodes: NodeLimits | None = None
 
     @property
     def supply(self) -> Int64Array:
@@ -116,18 +126,25 @@ class MergedValues:
 
     def only(self, columns: Int64Array) -> MergedValues:
         """The same groups with fewer sizes. columns : (k,) int64, positions in `sizes`."""
-        return replace(self, capacities=self.capacities[:, columns], sizes=self.sizes[columns])
+        nodes = None if self.nodes is None else self.nodes.only(columns)
+        return replace(self, capacities=self.capacities[:, columns], sizes=self.sizes[columns], nodes=nodes)
 
     def fill_limits(self) -> Int64Array:
-        """For each size S the most buckets that the values can fill: max b with sum_i min(floor(f'_i S) b, o_i) >= S b, (q,).
+        """For each size S the most buckets that the values can fill: max b with sum_i min(floor(f'_i S) b, o_i) >= S b, (q,); of nodes with
+        a limit the sum under each counts up to floor(f'_N S) b.
 
-        The condition holds for b = 0 and up to the answer, by concavity; so bisect, all sizes at once: O(G q log |T|).
+        The condition holds for b = 0 and up to the answer, by concavity; so bisect, all sizes at once: O((G + K) q log |T|).
         """
         low = np.zeros(len(self.sizes), dtype=np.int64)
         high = int(self.supply.sum()) // self.sizes
         while (low < high).any():
             middle = (low + high + 1) // 2
-            filled = self.members @ np.minimum(self.capacities * middle, self.counts[:, None])
+            taken = np.minimum(self.capacities * middle, self.counts[:, None])
+            if self.nodes is None:
+                filled = self.members @ taken
+            else:
+                limits = self.nodes.capacities * middle
+                filled = room(self.members[:, None] * taken, self.nodes.above, self.nodes.parents, limits)
             enough = filled >= self.sizes * middle
             low, high = np.where(enough, middle, low), np.where(enough, high, np.maximum(low, middle - 1))
         return low

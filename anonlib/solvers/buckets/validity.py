@@ -12,8 +12,10 @@ import numpy as np
 
 from anonlib.arrays import Int64Array
 from anonlib.privacy.buckets import BucketSetting
+from anonlib.solvers.buckets.node_limits import node_sums
 from anonlib.solvers.buckets.sensitive_table import MergedValues, SensitiveTable
 from anonlib.solvers.buckets.transport import Transport, transport
+from anonlib.solvers.buckets.tree_transport import tree_transport
 
 
 def two_size_valid(
@@ -66,12 +68,14 @@ def place(values: MergedValues, numbers: Int64Array) -> Transport:
 
     Cost: one maximum flow over the sizes in use.
     """
-    used = np.flatnonzero(numbers)
-    placement = transport(
-        values.supply,
-        values.members[:, None] * values.capacities[:, used] * numbers[used],
-        values.sizes[used] * numbers[used],
-    )
+    used, nodes = np.flatnonzero(numbers), values.nodes
+    most = values.members[:, None] * values.capacities[:, used] * numbers[used]
+    demand = values.sizes[used] * numbers[used]
+    if nodes is None:
+        placement = transport(values.supply, most, demand)
+    else:
+        limits = nodes.capacities[:, used] * numbers[used]
+        placement = tree_transport(values.supply, most, demand, nodes.above, nodes.parents, limits)
     if placement.flow is None:
         return placement
     flow = np.zeros(values.capacities.shape, dtype=np.int64)
@@ -104,3 +108,7 @@ def check(table: SensitiveTable, setting: BucketSetting, parts: Int64Array) -> N
             raise AssertionError(f"the buckets of size {size} are not exactly full")
         if (parts[:, j] > table.capacity(size) * number).any():
             raise AssertionError(f"a value has more records in buckets of size {size} than its threshold allows")
+        if table.nodes is not None:
+            held = node_sums(parts[:, [j]], table.nodes.above, table.nodes.parents)[:-1, 0]
+            if (held > table.nodes.capacities[:, size - table.first_size] * number).any():
+                raise AssertionError(f"a node has more records in buckets of size {size} than its threshold allows")

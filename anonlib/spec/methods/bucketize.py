@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from anonlib.hierarchy import Hierarchy
 from anonlib.spec.layouts import LayoutName
 from anonlib.spec.method import Method
 from anonlib.spec.part import (
@@ -21,6 +22,7 @@ from anonlib.spec.part import (
     Part,
     Seconds,
     Share,
+    did_you_mean,
     fault,
     joined,
     read_share,
@@ -62,7 +64,8 @@ class PrivacyWanted(Part):
     theta, offset : f'_i = min(1, theta f_i + offset); offset is 0 when not given
     default       : the same threshold for every value
     l             : l-diversity, f'_i = 1/l for every value
-    thresholds    : {sensitive value: f'_i}, which wins over theta and default
+    thresholds    : {sensitive value: f'_i}, which wins over theta and default; a node of the sensitive column's hierarchy may stand there
+                    too, for all values under it together
     shares        : "ledger" takes f_i of all records that the ledger's releases have published, this one among them, not of this one alone
     """
 
@@ -109,6 +112,7 @@ class Bucketize(Method):
 
     name: ClassVar[str] = "bucketize"
     layout: ClassVar[LayoutName] = "bucketized"
+    reads_hierarchy: ClassVar[bool] = True
 
     privacy: PrivacyWanted = Field(description="what nobody may infer, e.g. {theta: 8, offset: 0.02}")
     solver: Literal["optimal", "multi_size", "two_size"] = "optimal"
@@ -122,6 +126,28 @@ class Bucketize(Method):
     def shares_of_ledger(self) -> bool:
         """Whether thresholds follow from the shares of all releases of the ledger."""
         return self.privacy.shares == "ledger"
+
+    def hierarchy_faults(self, hierarchy: Hierarchy | None) -> list[Fault]:
+        """A hierarchy does not go with fakes, its nodes only with the optimal solver, and what is named must stand in it."""
+        if hierarchy is None:
+            return []
+        faults: list[Fault] = []
+        if self.fake_values:
+            why = "beside fakes nobody can say what a bucket tells of a node; leave them out, or the hierarchy of the sensitive column"
+            faults.append(("fake_values", why))
+        unknown = [name for name in self.privacy.thresholds if name not in hierarchy.labels]
+        faults += [
+            (
+                f"privacy.thresholds.{name}",
+                f"{name!r} is no value and no node of the sensitive column's hierarchy{did_you_mean(name, hierarchy.labels)}",
+            )
+            for name in unknown
+        ]
+        nodes = [name for name in self.privacy.thresholds if name in hierarchy.labels[hierarchy.leaves :]]
+        if nodes and self.solver != "optimal":
+            why = f"{self.solver} knows no thresholds of nodes, and {nodes[0]!r} is one; write solver: optimal"
+            faults.append(("solver", why))
+        return faults
 
     @model_validator(mode="before")
     @classmethod
