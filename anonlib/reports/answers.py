@@ -1,0 +1,63 @@
+"""Counts that a person would ask for, by one column and the sensitive value, estimated from the release and counted in the original."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from anonlib.engine.relational import DataFrame, aggregate, one_row, rows
+from anonlib.errors import SpecError
+from anonlib.release.opened import MAX_GROUP_ROWS, Release
+from anonlib.reports.facts import Answer
+from anonlib.sql import quoted
+
+GROUPS = 30
+"""Values that a column may have to be counted by."""
+
+
+def answers(release: Release, original: DataFrame) -> tuple[str, tuple[Answer, ...]]:
+    """(what is counted by, every count): by the column that has the most values, up to `GROUPS`, and the sensitive value.
+
+    original : after the policy on missing values. Three jobs and what `Release.group_by` takes. Without such a column by the sensitive
+    value alone; no answer where even those are too many.
+    """
+    sensitive = release.sensitive
+    by = [*_column(release, original), *sensitive]
+    try:
+        estimated = release.group_rows(*by)
+    except SpecError:  # more groups than fit the driver, or a person's eye
+        return "", ()
+    counted = aggregate(original, by, {"records": "count(1)"})
+    truth = {_key(row, by): int(row["records"]) for row in rows(counted, 2 * MAX_GROUP_ROWS)}
+    found = [
+        Answer(_asked(row, by), truth.pop(_key(row, by), 0), row["estimate"], row["interval_low"], row["interval_high"])
+        for row in estimated
+    ]
+    found += [Answer(_of_key(key, by), n, 0.0, 0.0, 0.0) for key, n in truth.items()]  # the release says there is none
+    return " and ".join(by), tuple(found)
+
+
+def _column(release: Release, original: DataFrame) -> list[str]:
+    """The column to count by; none where every one has too many values, or one alone."""
+    manifest = release.manifest
+    names = [c.name for part in manifest.tables.values() for c in part.columns if c.role == "quasi_identifier"]
+    names += [part.name for part in manifest.quasi_identifiers if part.kind == "categorical"]
+    if not names:
+        return []
+    numbers = one_row(
+        aggregate(original, [], {f"n{i}": f"approx_count_distinct({quoted(name)})" for i, name in enumerate(names)})
+    )
+    few = [(int(numbers[f"n{i}"]), name) for i, name in enumerate(names) if 1 < int(numbers[f"n{i}"]) <= GROUPS]
+    return [max(few)[1]] if few else []
+
+
+def _key(row: Mapping[str, Any], by: Sequence[str]) -> tuple[str | None, ...]:
+    return tuple(None if row[name] is None else str(row[name]) for name in by)
+
+
+def _asked(row: Mapping[str, Any], by: Sequence[str]) -> str:
+    return _of_key(_key(row, by), by)
+
+
+def _of_key(key: Sequence[str | None], by: Sequence[str]) -> str:
+    return ", ".join(f"{name} = {'(missing)' if value is None else value}" for name, value in zip(by, key, strict=True))

@@ -1,0 +1,47 @@
+"""Numbers as a reader sees them: exact text with its decimal, shares in percent, counts with commas. Pure."""
+
+from __future__ import annotations
+
+from anonlib.errors import AnonlibError
+from anonlib.exact import exact
+
+
+def percent(share: float) -> str:
+    """A share in percent, to the digits that tell it from 0 and from 100.
+
+    >>> percent(0.1234), percent(0.00042), percent(1), percent(0), percent(0.99999)
+    ('12.3 %', '0.042 %', '100 %', '0 %', '99.999 %')
+    """
+    number = 100 * share
+    if number == round(number):
+        return f"{number:.0f} %"
+    near = min(abs(number), abs(100 - number))
+    if near < 0.0005:
+        return "above 99.999 %" if number > 50 else f"{number:.1g} %"
+    return f"{number:.{1 if near >= 1 else 2 if near >= 0.1 else 3}f} %"
+
+
+def readable(number: str) -> str:
+    """Exact text for a reader: a decimal as it is; a fraction with its decimal, one of long terms by that alone.
+
+    >>> readable("0.35"), readable("1/13"), readable("12345/98765"), readable("none")
+    ('0.35', '1/13 (0.0769)', '0.125', 'none')
+    """
+    try:
+        value = float(exact(number))
+    except (AnonlibError, OverflowError):
+        return number
+    short = f"{value:,.0f}" if value == round(value) and abs(value) >= 1 else f"{value:.3g}"
+    if "/" in number:
+        return f"{number} ({short})" if len(number) <= 7 else short
+    return number if len(number) <= 9 else short
+
+
+def share_text(number: str | None) -> str:
+    """Exact text of a share as percent; "-" where there is none."""
+    return "-" if number is None else percent(float(exact(number)))
+
+
+def measure(number: float) -> str:
+    """A measure: whole numbers as counts, others to four digits."""
+    return f"{number:,.0f}" if number == round(number) and abs(number) < 1e15 else f"{number:,.4g}"
