@@ -105,6 +105,7 @@ class Browser:
 
     def printed(self, path: Path) -> None:
         """The page on paper of its own choice, as a PDF."""
+        self.call("Emulation.setEmulatedMedia", media="")
         answer = self.call("Page.printToPDF", preferCSSPageSize=True, printBackground=True)
         path.write_bytes(base64.b64decode(answer["data"]))
 

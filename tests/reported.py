@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
@@ -231,3 +233,54 @@ TABLES: dict[str, Any] = {
         )
     },
 }
+
+
+VOID = {"meta", "link", "br"}
+
+
+class Page(HTMLParser):
+    """The text of each element as a reader sees it, and what is asked for from elsewhere. Fails on elements that do not nest."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.words: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.seen: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] += 1
+        own = {name: value or "" for name, value in attrs}
+        self.attributes += list(own.items())
+        self.ids += [own["id"]] if "id" in own else []
+        self.links += [own[name] for name in ("href", "src", "xlink:href", "action", "data", "poster") if name in own]
+        if tag not in VOID:
+            self.open.append(tag)
+        if own.get("class") == "words":
+            self.words.append("")
+            self.open[-1] = "words"
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() in (tag, "words"), tag
+
+    def handle_data(self, data):
+        if "style" in self.open:
+            return
+        self.seen.append(data)
+        if "words" in self.open:
+            self.words[-1] += data
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.seen).split())

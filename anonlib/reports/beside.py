@@ -7,10 +7,9 @@ from typing import Any
 
 from anonlib.reports import charts
 from anonlib.reports.facts import Beside, Facts
-from anonlib.reports.markup import Markup, in_words, joined, legible, paragraph, table
+from anonlib.reports.markup import Markup, figure, in_words, joined, legible, paragraph, table
 from anonlib.reports.numbers import measure, percent
 from anonlib.reports.records import MEASURES
-from anonlib.reports.worth import figure
 
 POINTS = 60
 """Counts in a chart at most."""
@@ -36,7 +35,7 @@ def estimates(facts: Facts) -> Markup:
     says = f"{inside:,} of {len(answers):,} intervals hold the true count."
     return figure(
         charts.estimates_beside_truth(chosen, says),
-        f"Counts by {beside.counted}, as somebody would ask for them: the nearer a point is to the dashed line, the better is the "
+        f"Counts by {legible(beside.counted)}, as somebody would ask for them: the nearer a point is to the dashed line, the better is the "
         f"estimate; the line through it is where the release says that the true count lies. {says}",
         table("Counts estimated and true", ("count of", "true", "estimated", "interval"), rows),
     )
@@ -55,7 +54,9 @@ def errors(facts: Facts) -> Markup:
         f"({percent(workload.average)} on average); {workload.dropped:,} that are truly 0, or too small to be asked, are left out."
     )
     measures = table(
-        "Measures", ("", "figure"), [(MEASURES.get(n, in_words(n)), measure(v)) for n, v in beside.measures.items()]
+        "Measures",
+        ("", "figure"),
+        [(MEASURES.get(n, legible(in_words(n))), measure(v)) for n, v in beside.measures.items()],
     )
     if len(bins) < 2:
         return joined([summary, measures])

@@ -1,7 +1,7 @@
 """What a stricter or a looser bound would have cost, from the counts of sensitive values alone, which every manifest has.
 
-No record moves and no table is read: the driver's half of each method is run once for each bound. Cost: some eight runs of a solver; with
-more than `MOST_VALUES` sensitive values none, as that takes minutes.
+No record moves and no table is read: the driver's half of each method is run once for each bound, some eight times: seconds, and with more
+than `MOST_VALUES` sensitive values minutes, so that no curve is drawn of those.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from anonlib.spec.methods.heterogeneous import Heterogeneous
 from anonlib.spec.methods.perturb import Perturb
 from anonlib.spec.methods.sabre import Sabre
 
-MOST_VALUES = 2_000
+MOST_VALUES = {"sabre": 500, "heterogeneous": 60}
+"""Sensitive values that a curve takes about twenty seconds for; `MOST` under other methods, and under l."""
+MOST = 2_000
 FACTORS = tuple(Fraction(k, 4) for k in (1, 2, 3, 4, 6, 8, 12, 16))
 """Bounds beside the one asked, as multiples of it."""
 FROM_COUNTS = "The figures follow from how often each value occurs; the tables of the release were not needed."
@@ -39,7 +41,7 @@ DEPENDS = (
     "For this method what a stricter bound costs depends on the records themselves, which a release does not hold. anonlib explain, run on "
     "the spec, tells what it can before anything is published."
 )
-TOO_MANY = f"There are more than {MOST_VALUES:,} different values: what other bounds cost takes minutes, and anonlib explain tells it."
+TOO_MANY = "There are so many different values that what other bounds cost takes minutes to tell; none is drawn here."
 Cost = Callable[[Any], float]
 """A bound -> its cost. Raises Unsatisfiable or SpecError for one that cannot be kept on this table."""
 
@@ -51,7 +53,7 @@ def curve(manifest: Manifest) -> Curve | str:
         return "Of a stream every window has a curve of its own; none is drawn here."
     if part.also:
         return "With several protected columns a curve needs to know which values occur together, which a release does not tell."
-    if len(part.values) > MOST_VALUES:
+    if len(part.values) > (MOST if "l" in part.asked else MOST_VALUES.get(manifest.method.name, MOST)):
         return TOO_MANY
     counts = SensitiveCounts(tuple(v.value for v in part.values), np.array([v.count for v in part.values]))
     wanted = read_method({manifest.method.name: manifest.method.parameters})

@@ -95,6 +95,14 @@ def _cell(cell: str, marks: Mapping[str, str]) -> Markup:
     return element("span", escaped(cell), class_=marks[cell]) if cell in marks else escaped(cell)
 
 
+def figure(chart: Markup, caption: str, numbers: Markup | None = None) -> Markup:
+    """A chart with a sentence of how to read it and, folded away, its numbers."""
+    folded = (
+        element("details", element("summary", escaped("The numbers of this chart")), numbers) if numbers else Markup("")
+    )
+    return element("figure", chart, element("figcaption", escaped(caption)), folded)
+
+
 def in_words(name: str) -> str:
     """A name of code as words: "max_bucket_size" is "max bucket size"."""
     return re.sub(r"[_\s]+", " ", name).strip()

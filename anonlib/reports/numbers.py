@@ -5,20 +5,23 @@ from __future__ import annotations
 from anonlib.errors import AnonlibError
 from anonlib.exact import exact
 
+SPACE = "\u00a0"
+"""A blank at which no line is broken."""
+
 
 def percent(share: float) -> str:
-    """A share in percent, to the digits that tell it from 0 and from 100.
+    """A share in percent, to the digits that tell it from 0 and from 100; the sign does not part from its number.
 
-    >>> percent(0.1234), percent(0.00042), percent(1), percent(0), percent(0.99999)
-    ('12.3 %', '0.042 %', '100 %', '0 %', '99.999 %')
+    >>> [percent(share).replace(SPACE, " ") for share in (0.1234, 0.00042, 1, 0.07, 0.99999, 0.9999999)]
+    ['12.3 %', '0.042 %', '100 %', '7 %', '99.999 %', 'above 99.999 %']
     """
-    number = 100 * share
+    number = round(100 * share, 9)
     if number == round(number):
-        return f"{number:.0f} %"
+        return f"{number:.0f}{SPACE}%"
     near = min(abs(number), abs(100 - number))
     if near < 0.0005:
-        return "above 99.999 %" if number > 50 else f"{number:.1g} %"
-    return f"{number:.{1 if near >= 1 else 2 if near >= 0.1 else 3}f} %"
+        return f"above 99.999{SPACE}%" if number > 50 else f"{number:.1g}{SPACE}%"
+    return f"{number:.{1 if near >= 1 else 2 if near >= 0.1 else 3}f}{SPACE}%"
 
 
 def readable(number: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from anonlib.release.manifest import Manifest
 from anonlib.reports import charts
 from anonlib.reports.facts import Facts
-from anonlib.reports.markup import Markup, in_words, joined, legible, paragraph, table
+from anonlib.reports.markup import Markup, figure, in_words, joined, legible, paragraph, table
 from anonlib.reports.numbers import measure
 
 ROLES = {
@@ -59,7 +59,7 @@ def read_and_published(facts: Facts) -> Markup:
         newest = facts.batches[-MOST_BATCHES:]
         says = f"Records shown by each of the newest {len(newest)} batches"
         parts += [
-            charts.shown_by_batch([(b.number, b.shown) for b in newest], says),
+            figure(charts.shown_by_batch([(b.number, b.shown) for b in newest], says), f"{says}."),
             table(
                 f"The newest {len(newest)} batches" if len(newest) > 1 else "The only batch",
                 ("batch", "records shown", "waiting after it", "audit"),

@@ -37,6 +37,8 @@ th, td { text-align: left; vertical-align: top; padding: .28rem .9rem .28rem 0; 
 th, td { overflow-wrap: break-word; }
 tbody th { min-width: 7.5rem; }
 td { min-width: 4.5rem; }
+td:not(.number) { min-width: 7rem; }
+td:last-child:not(.number) { min-width: 13rem; }
 thead th { color: var(--faint); font-size: .84rem; }
 .number { text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
 td.number { white-space: nowrap; }

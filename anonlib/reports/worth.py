@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from anonlib.evaluation.risks import HIGH, RiskMeasures
 from anonlib.reports import charts
 from anonlib.reports.facts import Curve, Facts
-from anonlib.reports.markup import Markup, element, escaped, joined, legible, paragraph, table
+from anonlib.reports.markup import Markup, figure, joined, legible, paragraph, table
 from anonlib.reports.numbers import measure, percent
 from anonlib.reports.promise import kind_of, sensitive_names
 
@@ -31,14 +31,6 @@ HIDDEN_IN = {
     "classes": "The more records share a class, the better each is hidden, and the wider are the ranges.",
     "sub-tables": "Values were exchanged within sub-tables: the fewer different values one has, the more records keep theirs.",
 }
-
-
-def figure(chart: Markup, caption: str, numbers: Markup | None = None) -> Markup:
-    """A chart with a sentence of how to read it and, folded away, its numbers."""
-    folded = (
-        element("details", element("summary", escaped("The numbers of this chart")), numbers) if numbers else Markup("")
-    )
-    return element("figure", chart, element("figcaption", escaped(caption)), folded)
 
 
 def before_and_after(facts: Facts) -> Markup:

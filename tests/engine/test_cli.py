@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.door import KEY, VALUES, bucketize, multiset, of_its_own, people, staging, with_column
+from tests.reported import Page
 
 pytestmark = pytest.mark.spark
 
@@ -46,7 +47,13 @@ def test_json_on_standard_output_and_nothing_else(door):
     outcome = door.run(source)
     conf = door.home / "spec-1.yaml"
     conf.write_text(conf.read_text(encoding="utf-8").replace("/release", "/second"), encoding="utf-8")
-    found = json.loads(door.call("run", str(conf), "--json").out)
+    pytest.importorskip("matplotlib")
+    report = door.home / "report.html"
+    refused = door.call("run", str(conf), "--report", str(door.home / "second" / "report.html"))
+    assert (refused.code, "lies in the release" in refused.sentence) == (2, True)
+    found = json.loads(door.call("run", str(conf), "--json", "--report", str(report)).out)
+    assert outcome.manifest.guarantee.words in Page(report.read_text(encoding="utf-8")).words
+    assert not (door.home / "second" / "report.html").exists()
     assert found["release"] == str(door.home / "second")
     written = json.loads((door.home / "second" / "manifest.json").read_text(encoding="utf-8"))
     assert found["manifest"] == written

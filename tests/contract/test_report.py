@@ -1,0 +1,82 @@
+"""A report of a release of every method, on a table of all kinds of values and names: from the release alone, and beside the original."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from anonlib import workflow
+from anonlib.cli import main
+from anonlib.evaluation.attacks_registry import REGISTRY
+from anonlib.release.opened import open_release
+from anonlib.reports.page import FROM_THE_ORIGINAL
+from anonlib.spec import METHODS
+from tests.door import KEY
+from tests.reported import Page
+from tests.thorough import nightly, some
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize("method", some(METHODS, "bucketize", "perturb", "heterogeneous", "sabre"))
+def test_from_the_release_alone(releases, method):
+    pytest.importorskip("matplotlib")
+    release = open_release(releases.spark, str(releases.of(method).output))
+    made = workflow.report(release, checked=True)
+    assert (made.passed, made.with_original) == (True, False)
+    page, manifest = Page(made.html), release.manifest
+    assert [" ".join(words.split()) for words in page.words] == [" ".join(manifest.guarantee.words.split())]
+    assert f"published {manifest.rows.published:,}" in page.text
+    assert KEY not in made.html
+    assert len(made.html) < 250_000
+    listed = [check.name for check in manifest.audit.checks]
+    assert all(name in page.text for name in listed)
+    assert ("Rows of this release belong to no class" in page.text) == (
+        "ec_id" not in made.html and manifest.layout == "generalized"
+    )
+    if method == "bucketize":
+        records = sum(part.size * part.number for part in manifest.solver.setting)
+        buckets = sum(part.number for part in manifest.solver.setting)
+        assert f"{records:,} records are in {buckets:,} buckets" in page.text
+
+
+@pytest.mark.parametrize("method", some(METHODS, "bucketize"))
+def test_beside_the_original_with_everything_measured(releases, method, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    path, original = str(releases.of(method).output), str(releases.source)
+    out = tmp_path / "report.html"
+    assert main(["report", path, "--original", original, "-o", str(out), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == {"release": path, "report": str(out), "passed": True, "original": True}
+    written = out.read_text(encoding="utf-8")
+    page = Page(written)
+    assert "This report is not an anonymized release." in page.text
+    assert out.stat().st_mode & 0o077 == 0
+    assert "against the original table" in page.text
+    sections = dict(re.findall(r'<section id="(\w+)">(.*?)</section>', written, re.DOTALL))
+    assert {anchor for anchor, _, _ in FROM_THE_ORIGINAL} <= set(sections)
+    for attack in REGISTRY:
+        assert attack.name in sections["attacks"]
+    assert "intervals hold the true count" in sections["estimates"]
+
+
+def test_a_release_that_was_changed_is_reported_as_broken(releases, tmp_path, capsys, monkeypatch):
+    pytest.importorskip("matplotlib")
+    path = str(releases.of("bucketize").output)
+    verdict = workflow.audit(open_release(releases.spark, path))
+    failed = verdict.with_checks([type(verdict.checks[0])("planted", False, "nothing", "a fault")])
+    monkeypatch.setattr(workflow, "audit", lambda *_: failed)
+    out = tmp_path / "report.html"
+    assert main(["report", path, "-o", str(out)]) == 4
+    assert "which promises are not kept" in " ".join(capsys.readouterr().err.split())
+    assert "Audit FAILED" in Page(out.read_text(encoding="utf-8")).text
+
+
+@nightly
+def test_a_report_needs_its_charts(releases, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
+    assert main(["report", str(releases.of("bucketize").output), "-o", str(tmp_path / "report.html")]) == 1
+    assert "anonlib[report]" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
