@@ -298,7 +298,8 @@ def report(
         out.print(f"Report: {_escape(str(place))}", soft_wrap=True)
         if made.with_original:
             out.print(
-                "It was made with the original table: it is not anonymized, and for your eyes alone.", soft_wrap=True
+                "It was made with the original table: it is not anonymized; keep it where the original may be kept.",
+                soft_wrap=True,
             )
     if made.passed is False:
         raise AuditRefused(f"the audit refuses this release: the report at {place} tells which promises are not kept")

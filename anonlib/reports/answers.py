@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anonlib.engine.relational import DataFrame, aggregate, one_row, rows
+from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select
 from anonlib.errors import SpecError
 from anonlib.release.opened import MAX_GROUP_ROWS, Release
 from anonlib.reports.facts import Answer
@@ -27,13 +27,15 @@ def answers(release: Release, original: DataFrame) -> tuple[str, tuple[Answer, .
         estimated = release.group_rows(*by)
     except SpecError:  # more groups than fit the driver, or a person's eye
         return "", ()
-    counted = aggregate(original, by, {"records": "count(1)"})
-    truth = {_key(row, by): int(row["records"]) for row in rows(counted, 2 * MAX_GROUP_ROWS)}
-    found = [
-        Answer(_asked(row, by), truth.pop(_key(row, by), 0), row["estimate"], row["interval_low"], row["interval_high"])
-        for row in estimated
-    ]
-    found += [Answer(_of_key(key, by), n, 0.0, 0.0, 0.0) for key, n in truth.items()]  # the release says there is none
+    keys = {f"g{i}": quoted(name) for i, name in enumerate(by)}  # numbered: a column may be called like one of ours
+    counted = aggregate(select(original, keys), list(keys), {"n": "count(1)"})
+    truth = {_key(row, list(keys)): int(row["n"]) for row in rows(counted, 2 * MAX_GROUP_ROWS)}
+    found = []
+    for row in estimated:
+        key = _key(row, by)
+        interval = row["interval_low"], row["interval_high"]
+        found.append(Answer(_asked(key, by), truth.pop(key, 0), row["estimate"], *interval))
+    found += [Answer(_asked(key, by), n, 0.0, 0.0, 0.0) for key, n in truth.items()]  # the release says there is none
     return " and ".join(by), tuple(found)
 
 
@@ -55,9 +57,5 @@ def _key(row: Mapping[str, Any], by: Sequence[str]) -> tuple[str | None, ...]:
     return tuple(None if row[name] is None else str(row[name]) for name in by)
 
 
-def _asked(row: Mapping[str, Any], by: Sequence[str]) -> str:
-    return _of_key(_key(row, by), by)
-
-
-def _of_key(key: Sequence[str | None], by: Sequence[str]) -> str:
+def _asked(key: Sequence[str | None], by: Sequence[str]) -> str:
     return ", ".join(f"{name} = {'(missing)' if value is None else value}" for name, value in zip(by, key, strict=True))

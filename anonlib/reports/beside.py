@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from anonlib.reports import charts
+from anonlib.reports.bins import selectivity_bins
 from anonlib.reports.facts import Beside, Facts
 from anonlib.reports.markup import Markup, figure, in_words, joined, legible, paragraph, table
 from anonlib.reports.numbers import measure, percent
@@ -46,7 +47,7 @@ def errors(facts: Facts) -> Markup:
     beside = facts.beside
     assert beside is not None
     workload = beside.workload
-    bins = charts.selectivity_bins(workload.actual, workload.estimated, workload.records)
+    bins = selectivity_bins(workload.actual, workload.estimated, workload.records)
     if not workload.queries - workload.dropped:
         return paragraph(f"None of {workload.queries:,} random counts met a record.")
     summary = paragraph(

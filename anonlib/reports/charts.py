@@ -11,13 +11,12 @@ import logging
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from anonlib.arrays import Float64Array
 from anonlib.errors import AnonlibError
+from anonlib.reports.bins import size_ranges
 from anonlib.reports.facts import Answer, Curve, Sizes
 from anonlib.reports.markup import Markup, escaped, legible
 
@@ -27,8 +26,6 @@ WIDTH = 4.9
 """Inches of a chart, of 72 units of the page each; the page scales it to the room there is."""
 LABEL = 26
 """Characters of a value beside a bar."""
-BARS = 40
-"""Bars of sizes at most; more sizes are drawn in ranges."""
 STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "text.parse_math": False,
@@ -120,7 +117,7 @@ def shares_before_and_after(values: Sequence[tuple[str | None, float, float]], a
 
 
 def bars_of_sizes(sizes: Sizes, says: str) -> Markup:
-    """How many records are in groups of each size; ranges of sizes where there are more than `BARS`."""
+    """How many records are in groups of each size; ranges of sizes where there are many."""
     ranges = size_ranges(sizes)
     names = [f"{low:,}" if low == high else f"{low:,}–{high:,}" for low, high, _ in ranges]
 
@@ -134,20 +131,6 @@ def bars_of_sizes(sizes: Sizes, says: str) -> Markup:
         axes.yaxis.set_major_formatter(_thousands)
 
     return drawn("sizes", says, 2.4, draw)
-
-
-def size_ranges(sizes: Sizes) -> list[tuple[int, int, int]]:
-    """(least, largest, records) of each bar: sizes one by one or, of too many, ranges that grow with size."""
-    held = sorted((size, number) for size, number in sizes.of.items() if number)
-    if len(held) <= BARS:
-        return [(size, size, size * number) for size, number in held]
-    edges = np.unique(np.geomspace(held[0][0], held[-1][0] + 1, BARS // 2).astype(np.int64))
-    at = np.searchsorted(edges, [size for size, _ in held], side="right") - 1
-    records = np.bincount(at, [size * number for size, number in held], len(edges))
-    ends = [*(edges[1:] - 1).tolist(), held[-1][0]]
-    return [
-        (int(low), max(int(low), int(high)), int(n)) for low, high, n in zip(edges, ends, records, strict=True) if n
-    ]
 
 
 def shares_of_ranges(widths: Mapping[str, float], says: str) -> Markup:
@@ -272,25 +255,6 @@ def shown_by_batch(batches: Sequence[tuple[int, int]], says: str) -> Markup:
         axes.yaxis.set_major_formatter(_thousands)
 
     return drawn("batches", says, 2.2, draw)
-
-
-def selectivity_bins(
-    actual: Float64Array, estimated: Float64Array, records: int, least: int = 10
-) -> list[tuple[str, int, float, float]]:
-    """(share of the records, queries, median relative error, its 90 % quantile) in ranges of shares; ranges of fewer queries are left out.
-
-    actual, estimated : (Q,); queries with a true count of 0 have no relative error and stand in none.
-    """
-    edges = [0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0]
-    kept = actual > 0
-    share, error = actual[kept] / max(1, records), np.abs(estimated[kept] - actual[kept]) / actual[kept]
-    bins = []
-    for low, high in pairwise(edges):
-        inside = error[(share > low) & (share <= high)]
-        if len(inside) >= least:
-            name = f"up to {100 * high:g} %" if low == 0 else f"{100 * low:g}–{100 * high:g} %"
-            bins.append((name, len(inside), float(np.median(inside)), float(np.quantile(inside, 0.9))))
-    return bins
 
 
 def _thousands(number: float, _: object = None) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from anonlib.errors import SpecError, Unsatisfiable
+from anonlib.errors import AnonlibError, SpecError, Unsatisfiable
 from anonlib.evaluation.retention import retention_by_rho2
 from anonlib.exact import text
 from anonlib.hierarchy import hierarchy_of
@@ -55,9 +55,12 @@ def curve(manifest: Manifest) -> Curve | str:
         return "With several protected columns a curve needs to know which values occur together, which a release does not tell."
     if len(part.values) > (MOST if "l" in part.asked else MOST_VALUES.get(manifest.method.name, MOST)):
         return TOO_MANY
-    counts = SensitiveCounts(tuple(v.value for v in part.values), np.array([v.count for v in part.values]))
-    wanted = read_method({manifest.method.name: manifest.method.parameters})
-    drawn = _curve(wanted, counts, manifest)
+    try:
+        counts = SensitiveCounts(tuple(v.value for v in part.values), np.array([v.count for v in part.values]))
+        wanted = read_method({manifest.method.name: manifest.method.parameters})
+        drawn = _curve(wanted, counts, manifest)
+    except (AnonlibError, ValueError):
+        return "What the manifest says of the method or of its values cannot be read; the audit says more."
     if drawn is None:
         return DEPENDS
     return drawn if len(drawn.at) > 1 else "No other bound near the one asked can be kept on this table."

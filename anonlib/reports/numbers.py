@@ -24,25 +24,33 @@ def percent(share: float) -> str:
     return f"{number:.{1 if near >= 1 else 2 if near >= 0.1 else 3}f}{SPACE}%"
 
 
+def value(number: str | None) -> float | None:
+    """Exact text as a number; None where there is none, or what stands there is no number, as in a manifest that somebody changed."""
+    try:
+        return None if number is None else float(exact(number))
+    except (AnonlibError, OverflowError):
+        return None
+
+
 def readable(number: str) -> str:
     """Exact text for a reader: a decimal as it is; a fraction with its decimal, one of long terms by that alone.
 
     >>> readable("0.35"), readable("1/13"), readable("12345/98765"), readable("none")
     ('0.35', '1/13 (0.0769)', '0.125', 'none')
     """
-    try:
-        value = float(exact(number))
-    except (AnonlibError, OverflowError):
+    own = value(number)
+    if own is None:
         return number
-    short = f"{value:,.0f}" if value == round(value) and abs(value) >= 1 else f"{value:.3g}"
+    short = f"{own:,.0f}" if own == round(own) and abs(own) >= 1 else f"{own:.3g}"
     if "/" in number:
         return f"{number} ({short})" if len(number) <= 7 else short
     return number if len(number) <= 9 else short
 
 
 def share_text(number: str | None) -> str:
-    """Exact text of a share as percent; "-" where there is none."""
-    return "-" if number is None else percent(float(exact(number)))
+    """Exact text of a share as percent; "-" where there is none, and what is no number as it is."""
+    own = value(number)
+    return number or "-" if own is None else percent(own)
 
 
 def measure(number: float) -> str:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from fractions import Fraction
+
+from anonlib.errors import AnonlibError
 from anonlib.exact import exact
 from anonlib.release.manifest import GuaranteePart, Manifest, ValuePart
+from anonlib.reports import numbers
 from anonlib.reports.facts import Facts
 from anonlib.reports.markup import Markup, element, escaped, in_words, items, joined, legible, paragraph, table
 from anonlib.reports.numbers import percent, readable, share_text
@@ -102,7 +107,7 @@ def who_knows_what(manifest: Manifest) -> str:
 
 def meaning(part: GuaranteePart, kind: str) -> str:
     """The numbers of the promise in everyday words; nothing that the words above do not say."""
-    column, asked = legible(part.sensitive), {name: exact(number) for name, number in part.asked.items()}
+    column, asked = legible(part.sensitive), _numbers_of(part)
     sentences = []
     if kind == "bucketized":
         sentences.append(
@@ -125,7 +130,7 @@ def meaning(part: GuaranteePart, kind: str) -> str:
     if "k" in asked and asked["k"] > 1:
         sentences.append(f"At least {asked['k']} rows look alike, so nobody can tell which of them is the person's.")
     if "beta" in asked or "enhanced_beta" in asked:
-        more = 1 + asked.get("beta", asked.get("enhanced_beta", exact(0)))
+        more = 1 + asked.get("beta", asked.get("enhanced_beta", Fraction(0)))
         sentences.append(
             f"Among the rows that may be the person's, no {column} is more than {float(more):g} times as frequent as in the whole table: a "
             "rare value stays rare."
@@ -133,6 +138,15 @@ def meaning(part: GuaranteePart, kind: str) -> str:
     if "t" in asked:
         sentences.append(_close(part, column, float(asked["t"])))
     return " ".join(sentences)
+
+
+def _numbers_of(part: GuaranteePart) -> dict[str, Fraction]:
+    """The numbers that are asked; none that is no number, which the audit has something to say about."""
+    read = {}
+    for name, number in part.asked.items():
+        with suppress(AnonlibError):
+            read[name] = exact(number)
+    return read
 
 
 def _close(part: GuaranteePart, column: str, t: float) -> str:
@@ -214,15 +228,14 @@ def _what_shares_are(guarantee: GuaranteePart, among: str, bounded: bool) -> str
 def _bound(value: ValuePart) -> str:
     if value.threshold is None:
         return "not protected"
-    return "no bound (100 %)" if exact(value.threshold) >= 1 else share_text(value.threshold)
+    return "no bound (100 %)" if (numbers.value(value.threshold) or 0) >= 1 else share_text(value.threshold)
 
 
 def _protection(value: ValuePart) -> tuple[float, float, int]:
     """The least protected first: unprotected, then nearest to its bound; without bounds the most frequent."""
     if value.threshold is None:
         return (0.0, 0.0, -value.count)
-    threshold = float(exact(value.threshold))
-    reached = 0.0 if value.achieved is None else float(exact(value.achieved))
+    threshold, reached = numbers.value(value.threshold) or 1.0, numbers.value(value.achieved) or 0.0
     return (1.0 if threshold < 1 else 0.5, -reached / threshold, -value.count)
 
 

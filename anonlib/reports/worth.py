@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anonlib.evaluation.risks import HIGH, RiskMeasures
-from anonlib.reports import charts
+from anonlib.reports import bins, charts
 from anonlib.reports.facts import Curve, Facts
 from anonlib.reports.markup import Markup, figure, joined, legible, paragraph, table
 from anonlib.reports.numbers import measure, percent
@@ -79,7 +79,7 @@ def sizes(facts: Facts) -> Markup:
     if facts.sizes is not None and facts.sizes.of:
         unit, of = facts.sizes.unit, facts.sizes.of
         number, records = sum(of.values()), sum(size * n for size, n in of.items())
-        ranges = charts.size_ranges(facts.sizes)
+        ranges = bins.size_ranges(facts.sizes)
         rows = [(f"{a:,}" if a == b else f"{a:,} to {b:,}", f"{n:,}") for a, b, n in ranges]
         says = (
             f"{records:,} records are in {number:,} {unit}: the smallest has {min(of):,} records, the largest {max(of):,}, "

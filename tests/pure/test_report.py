@@ -15,8 +15,8 @@ from anonlib.audit.verdict import Check
 from anonlib.errors import SpecError
 from anonlib.evaluation.risks import RiskMeasures
 from anonlib.exact import exact
-from anonlib.release.manifest import AuditPart, GuaranteePart, Manifest, PersonsPart, ValuePart
-from anonlib.reports import charts, file, worth
+from anonlib.release.manifest import AuditPart, GuaranteePart, Manifest, MethodPart, PersonsPart, ValuePart
+from anonlib.reports import bins, charts, file, worth
 from anonlib.reports.curves import DEPENDS, TOO_MANY, curve
 from anonlib.reports.facts import Facts, Sizes
 from anonlib.reports.markup import Markup, escaped, legible
@@ -104,6 +104,21 @@ def test_a_failed_audit_stands_on_top(drawn_quickly):
     assert text.index("FAILED at most 1/5 1/2 (bucket 3)") < text.index("good passed")
 
 
+def test_a_manifest_of_nonsense_still_has_its_page(drawn_quickly):
+    made = facts("bucketized")
+    values = [
+        ValuePart(value="x", count=0, threshold="none of it", achieved="1/0"),
+        ValuePart(value="y", count=3, threshold="0"),
+    ]
+    part = made.manifest.guarantee.model_copy(update={"values": values, "asked": {"k": "many"}})
+    manifest = made.manifest.model_copy(
+        update={"guarantee": part, "method": MethodPart(name="nobody's", parameters={"a": [None]})}
+    )
+    text = Page(page(replace(made, manifest=manifest, curve=curve(manifest)))).text
+    assert "none of it" in text
+    assert "cannot be read" in text
+
+
 def test_a_release_that_was_never_audited(drawn_quickly):
     made = facts("bucketized", checks=())
     manifest = made.manifest.model_copy(update={"audit": AuditPart(mode="off", passed=None, checks=[])})
@@ -163,10 +178,10 @@ def test_before_and_after_keeps_the_most_frequent_and_adds_up_the_rest():
 
 
 def test_sizes_are_drawn_one_by_one_or_in_ranges():
-    assert charts.size_ranges(Sizes("buckets", {5: 2, 7: 1})) == [(5, 5, 10), (7, 7, 7)]
+    assert bins.size_ranges(Sizes("buckets", {5: 2, 7: 1})) == [(5, 5, 10), (7, 7, 7)]
     many = Sizes("classes", dict.fromkeys(range(3, 400), 2))
-    ranges = charts.size_ranges(many)
-    assert len(ranges) <= charts.BARS
+    ranges = bins.size_ranges(many)
+    assert len(ranges) <= bins.BARS
     assert (ranges[0][0], ranges[-1][1]) == (3, 399)
     assert sum(records for _, _, records in ranges) == sum(2 * size for size in range(3, 400))
     assert all(a[1] < b[0] for a, b in pairwise(ranges))
@@ -175,9 +190,9 @@ def test_sizes_are_drawn_one_by_one_or_in_ranges():
 def test_errors_by_selectivity_leave_out_what_has_no_error():
     actual = np.array([0.0] * 5 + [10.0] * 20 + [200.0] * 20)
     estimated = np.array([3.0] * 5 + [12.0] * 20 + [210.0] * 20)
-    bins = charts.selectivity_bins(actual, estimated, 1000)
-    assert [(name, number) for name, number, _, _ in bins] == [("0.3–1 %", 20), ("10–30 %", 20)]
-    assert [half for _, _, half, _ in bins] == pytest.approx([0.2, 0.05])
+    found = bins.selectivity_bins(actual, estimated, 1000)
+    assert [(name, number) for name, number, _, _ in found] == [("0.3–1 %", 20), ("10–30 %", 20)]
+    assert [half for _, _, half, _ in found] == pytest.approx([0.2, 0.05])
 
 
 def test_risks_against_counting_by_hand():
