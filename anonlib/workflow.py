@@ -266,7 +266,8 @@ def report(
         evaluation = evaluate(release, original, seed=seed, attacks=attacks)
         rows = _after_policy(original, release.manifest)
     say("gathering what the report shows")
-    with run_settings(release.spark), explained(f"reporting on {release.path}"):
+    few = few_settings(release.spark, release.manifest.rows.published <= tables.FEW_RECORDS)
+    with run_settings(release.spark), explained(f"reporting on {release.path}"), few:
         gathered = facts(release, name, day, checks, audited, rows, evaluation)
     return Report(page(gathered), gathered.passed, original is not None)
 

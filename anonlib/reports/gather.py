@@ -7,12 +7,15 @@ manifest's. Beside the original: an evaluation (`anonlib.evaluation`), then a jo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from anonlib.audit.verdict import Check
 from anonlib.engine.compound import text_of
+from anonlib.engine.failures import explained
 from anonlib.engine.relational import DataFrame, Small, aggregate, collected, select
 from anonlib.engine.statistics import value_text
-from anonlib.engine.tables import types
+from anonlib.engine.tables import together, types
+from anonlib.errors import AnonlibError
 from anonlib.evaluation.class_sizes import sizes_by, sizes_by_looks
 from anonlib.evaluation.evaluation import Evaluation
 from anonlib.evaluation.generalized import losses_of_boxes
@@ -48,23 +51,46 @@ def facts(
     original, evaluation : the table it was made from after the policy on missing values, and what was measured beside it; both or none
     """
     manifest = release.manifest
-    exact = manifest.layout != "generalized"
-    shown, sizes, alike = collected([_shown(release), *_sizes(release)])
-    risks = evaluation.risks if evaluation is not None else RiskMeasures.of(alike if exact else sizes)
+    try:
+        with explained(f"reading {release.path}"):
+            measured = _measured(release)
+    except AnonlibError:
+        if all(check.passed for check in checks):
+            raise
+        measured = Measured()  # whoever reads of broken promises need not read of tables that cannot be read as well
     return Facts(
         name=name,
         day=day,
         manifest=manifest,
         checks=checks,
         audited=audited,
-        shown=shown,
-        sizes=_named(manifest, sizes),
-        widths={} if exact else _widths(release),
-        risks=risks,
+        shown=measured.shown,
+        sizes=measured.sizes,
+        widths=measured.widths,
+        risks=measured.risks if evaluation is None else evaluation.risks,
         curve=curve(manifest),
         batches=_batches(release),
         beside=None if evaluation is None or original is None else _beside(release, original, evaluation),
     )
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the published tables tell, as `Facts` has it."""
+
+    shown: tuple[tuple[str | None, int], ...] = ()
+    sizes: Sizes | None = None
+    widths: Mapping[str, float] = field(default_factory=dict)
+    risks: RiskMeasures | None = None
+
+
+def _measured(release: Release) -> Measured:
+    manifest, n = release.manifest, release.manifest.rows.published + release.manifest.rows.dummy
+    published = {name: together(frame, n) for name, frame in release.tables.items()}
+    shown, sizes, alike = collected([_shown(published, manifest), *_sizes(published, manifest)])
+    if manifest.layout != "generalized":
+        return Measured(shown, _named(manifest, sizes), {}, RiskMeasures.of(alike))
+    return Measured(shown, _named(manifest, sizes), _widths(published, manifest), RiskMeasures.of(sizes))
 
 
 def recorded(manifest: Manifest) -> tuple[Check, ...]:
@@ -76,9 +102,8 @@ def _check(part: CheckPart) -> Check:
     return Check(part.name, part.passed, part.asked, part.achieved, part.evidence)
 
 
-def _shown(release: Release) -> Shown:
+def _shown(tables: Mapping[str, DataFrame], manifest: Manifest) -> Shown:
     """How many published rows, or entries of lists, show each sensitive value."""
-    manifest, tables = release.manifest, release.tables
     column, table, weight = manifest.guarantee.sensitive, generalized.MICRODATA, "1L"
     if manifest.layout == "bucketized":
         table, weight = bucketized.ST, quoted(COUNT)
@@ -97,9 +122,8 @@ def _perturbed(frame: DataFrame, manifest: Manifest) -> str:
     return text_of({name: kinds[name] for name in perturbed.sensitive_columns(manifest)})
 
 
-def _sizes(release: Release) -> tuple[Counts, Counts]:
+def _sizes(tables: Mapping[str, DataFrame], manifest: Manifest) -> tuple[Counts, Counts]:
     """(sizes of buckets, classes or sub-tables, sizes of what looks alike); of boxes without classes, none."""
-    manifest, tables = release.manifest, release.tables
     n = manifest.rows.published + manifest.rows.dummy
     looks = [c.name for part in manifest.tables.values() for c in part.columns if c.role == "quasi_identifier"]
     if manifest.layout == "bucketized":
@@ -116,12 +140,11 @@ def _named(manifest: Manifest, sizes: Mapping[int, int]) -> Sizes | None:
     return Sizes(units[manifest.layout], sizes) if sizes else None
 
 
-def _widths(release: Release) -> dict[str, float]:
+def _widths(tables: Mapping[str, DataFrame], manifest: Manifest) -> dict[str, float]:
     """{quasi-identifier: share of its range that a published row covers on average}; nothing of an empty release."""
-    manifest = release.manifest
     if not manifest.rows.published:
         return {}
-    losses = losses_of_boxes(release.tables[generalized.MICRODATA], manifest)
+    losses = losses_of_boxes(tables[generalized.MICRODATA], manifest)
     return {part.name: losses[f"gcp of {part.name}"] for part in manifest.quasi_identifiers}
 
 
