@@ -18,6 +18,7 @@ AFTER = {
     "matched": "in the published rows",
     "perturbed": "in the published rows, perturbed",
 }
+UNREAD = "This was not measured: the release shows no record, or its tables cannot be read."
 SAME = "Here both are the same."
 WHY_DIFFERENT = {
     "bucketized": "They differ because values that belong to nobody were added to the lists.",
@@ -37,7 +38,7 @@ def before_and_after(facts: Facts) -> Markup:
     """The sensitive values in the table and in what is published."""
     values = shares(facts)
     if not values:
-        return paragraph("The published values were not counted.")
+        return paragraph(UNREAD)
     name, kind = sensitive_names(facts.manifest), kind_of(facts.manifest)
     rows = [(legible(value), percent(before), percent(after)) for value, before, after in values]
     says = "; ".join(f"{value}: {before} in the table, {after} published" for value, before, after in rows[:5])
@@ -102,12 +103,14 @@ def sizes(facts: Facts) -> Markup:
                 table("Average width of the published ranges", ("column", "share of its range"), widths),
             )
         )
-    return joined(parts) if parts else paragraph("Each row stands by itself: there are no groups to measure.")
+    return joined(parts) if parts else paragraph(UNREAD)
 
 
 def risks(facts: Facts) -> Markup:
     """The measures that other tools give, with what they do and do not say here."""
     kind = kind_of(facts.manifest)
+    if facts.risks is None and kind != "matched":
+        return paragraph(UNREAD)
     if facts.risks is None:
         return paragraph(
             "Rows of this release belong to no class: each has ranges of its own, which fit several persons. How many rows fit a person "
