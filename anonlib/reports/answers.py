@@ -11,6 +11,8 @@ from anonlib.release.opened import MAX_GROUP_ROWS, Release
 from anonlib.reports.facts import Answer
 from anonlib.sql import quoted
 
+ERRORS = 1.96
+"""Standard errors to either side that a normal estimate is within with a chance of 95 %."""
 GROUPS = 30
 """Values that a column may have to be counted by."""
 
@@ -33,8 +35,7 @@ def answers(release: Release, original: DataFrame) -> tuple[str, tuple[Answer, .
     found = []
     for row in estimated:
         key = _key(row, by)
-        interval = row["interval_low"], row["interval_high"]
-        found.append(Answer(_asked(key, by), truth.pop(key, 0), row["estimate"], *interval))
+        found.append(Answer(_asked(key, by), truth.pop(key, 0), row["estimate"], *_interval(row)))
     found += [Answer(_asked(key, by), n, 0.0, 0.0, 0.0) for key, n in truth.items()]  # the release says there is none
     return " and ".join(by), tuple(found)
 
@@ -51,6 +52,14 @@ def _column(release: Release, original: DataFrame) -> list[str]:
     )
     few = [(int(numbers[f"n{i}"]), name) for i, name in enumerate(names) if 1 < int(numbers[f"n{i}"]) <= GROUPS]
     return [max(few)[1]] if few else []
+
+
+def _interval(row: Mapping[str, Any]) -> tuple[float, float]:
+    """What the release says of an estimate; of perturbed records two standard errors around the unbiased one, within the certain bounds."""
+    if "interval_low" in row:
+        return row["interval_low"], row["interval_high"]
+    low, high, half = float(row["low"]), float(row["high"]), ERRORS * row["standard_error"]
+    return min(max(row["raw"] - half, low), high), min(max(row["raw"] + half, low), high)
 
 
 def _key(row: Mapping[str, Any], by: Sequence[str]) -> tuple[str | None, ...]:

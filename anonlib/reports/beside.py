@@ -52,7 +52,12 @@ def errors(facts: Facts) -> Markup:
         return paragraph(f"None of {workload.queries:,} random counts met a record.")
     summary = paragraph(
         f"Of {workload.queries:,} random counts, half are off by less than {percent(workload.median)} of the true count "
-        f"({percent(workload.average)} on average); {workload.dropped:,} that are truly 0, or too small to be asked, are left out."
+        f"({percent(workload.average)} on average)."
+        + (
+            f" {workload.dropped:,} that are truly 0, or too small to be asked, are left out."
+            if workload.dropped
+            else ""
+        )
     )
     measures = table(
         "Measures",
@@ -107,7 +112,8 @@ def attacks(facts: Facts) -> Markup:
             paragraph(
                 "Each attack is played on persons of the original table: how often is somebody's guess right, who knows the columns "
                 "that others may know? Before: without the release, from how common each value is. A bound limits what may be believed of "
-                "any one person; attacks without one learn what holds for many people."
+                "any one person; attacks without one learn what holds for many people. Re-identification alone "
+                "guesses a person's row, not a value."
             ),
             figure(
                 charts.attacks_beside_bounds(chart, says),

@@ -111,9 +111,9 @@ def shares_before_and_after(values: Sequence[tuple[str | None, float, float]], a
         axes.set_yticks(place, names)
         axes.invert_yaxis()
         axes.set_xlabel("share of the records (%)")
-        axes.legend(loc="lower right")
+        axes.figure.legend(loc="outside upper center", ncols=2)
 
-    return drawn("before", says, 0.9 + 0.3 * len(values), draw)
+    return drawn("before", says, 1.0 + 0.3 * len(values), draw)
 
 
 def bars_of_sizes(sizes: Sizes, says: str) -> Markup:

@@ -71,7 +71,7 @@ def _curve(wanted: Any, counts: SensitiveCounts, manifest: Manifest) -> Curve | 
         case Bucketize():
             return _of_buckets(wanted, counts, manifest)
         case Anatomy():
-            return _whole_numbers("l", "records in a bucket", wanted.l, _anatomy(counts))
+            return _whole_numbers("l", "records that share a record's bucket, on average", wanted.l, _anatomy(counts))
         case Perturb():
             return _of_perturbation(wanted, counts)
         case Heterogeneous(l=int()):
@@ -102,7 +102,7 @@ def _of_buckets(wanted: Bucketize, counts: SensitiveCounts, manifest: Manifest) 
 
         return of
 
-    what = "records in a bucket, on average"
+    what = "records that share a record's bucket, on average"
     if wanted.privacy.theta is not None:
         return _multiples("theta", what, wanted.privacy.theta, cost("theta"))
     if wanted.privacy.l is not None:

@@ -30,8 +30,9 @@ WHY_DIFFERENT = {
 HIDDEN_IN = {
     "buckets": "The more records share a bucket, the less its list of values tells about one of them, and the rougher are counts.",
     "classes": "The more records share a class, the better each is hidden, and the wider are the ranges.",
-    "sub-tables": "Values were exchanged within sub-tables: the fewer different values one has, the more records keep theirs.",
+    "sub-tables": "Values were perturbed within sub-tables: the fewer different values one has, the more records keep theirs.",
 }
+ONE = {"buckets": "bucket", "classes": "class", "sub-tables": "sub-table"}
 
 
 def before_and_after(facts: Facts) -> Markup:
@@ -85,6 +86,8 @@ def sizes(facts: Facts) -> Markup:
         says = (
             f"{records:,} records are in {number:,} {unit}: the smallest has {min(of):,} records, the largest {max(of):,}, "
             f"{records / number:,.1f} on average."
+            if number > 1
+            else f"All {records:,} records are in one {ONE[unit]}."
         )
         parts.append(
             figure(
