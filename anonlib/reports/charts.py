@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import re
+import textwrap
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -164,11 +165,10 @@ def cost_of_the_bound(curve: Curve, says: str) -> Markup:
             ha="left" if right else "right",
         )
         axes.set_xticks(range(len(labels)), labels, rotation=30 if max(map(len, labels)) > 5 else 0)
-        axes.set_ylim(bottom=0)
-        axes.margins(y=0.15)
+        axes.set_ylim(0, 1.18 * max(costs) or 1)
         protects = "← protects more" if curve.towards == "left" else "protects more →"
         axes.set_xlabel(f"{curve.bound}    ({protects})")
-        axes.set_ylabel(curve.cost)
+        axes.set_ylabel(textwrap.fill(curve.cost, 26))
         axes.yaxis.set_major_formatter(_thousands)
 
     return drawn("curve", says, 2.5, draw)

@@ -21,7 +21,7 @@ SECTIONS: tuple[Section, ...] = (
     ("columns", "What the release shows", records.columns),
     ("audit", "The audit", promise.audit),
     ("values", "The sensitive values, before and after", worth.before_and_after),
-    ("sizes", "How large the groups are", worth.sizes),
+    ("sizes", "How large groups and ranges are", worth.sizes),
     ("price", "What the protection costs", worth.price),
     ("risks", "Risks that other tools report", worth.risks),
 )
@@ -36,6 +36,7 @@ LAST: tuple[Section, ...] = (("made", "How it was made", records.how_it_was_made
 def page(facts: Facts) -> str:
     """The whole file, as text in UTF-8. Raises AnonlibError without matplotlib."""
     own = FROM_THE_ORIGINAL if facts.beside is not None else ()
+    secret = from_the_original(facts)
     title = f"Report on {legible(facts.name)}"
     contents = [*SECTIONS, *own, *LAST]
     links = (element("li", element("a", escaped(name), href=f"#{anchor}")) for anchor, name, _ in contents)
@@ -55,10 +56,19 @@ def page(facts: Facts) -> str:
             element("a", escaped("To the report"), href="#promise", class_="skip"),
             element("header", _header(facts, title)),
             element("nav", element("ul", *links), aria_label="Sections"),
-            element("main", *(_section(facts, each, each in own) for each in contents)),
+            element("main", *(_section(facts, each, each[0] in secret) for each in contents)),
         ]
     )
     return f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{body}\n</body>\n</html>\n'
+
+
+def from_the_original(facts: Facts) -> set[str]:
+    """The anchors of the sections that show anything of the original: its audit, what is measured beside it and, where every record has a
+    box of its own, risks."""
+    if facts.beside is None:
+        return set()
+    own = {"audit", *(anchor for anchor, _, _ in FROM_THE_ORIGINAL)}
+    return own | ({"risks"} if promise.kind_of(facts.manifest) == "matched" else set())
 
 
 def _section(facts: Facts, section: Section, secret: bool) -> Markup:
@@ -79,7 +89,11 @@ def _header(facts: Facts, title: str) -> Markup:
             "div",
             paragraph(
                 "This report is not an anonymized release. It was made with the original table: the sections "
-                + ", ".join(f"“{name}”" for _, name, _ in FROM_THE_ORIGINAL)
+                + ", ".join(
+                    f"“{name}”"
+                    for anchor, name, _ in (*SECTIONS, *FROM_THE_ORIGINAL)
+                    if anchor in from_the_original(facts)
+                )
                 + " show what was computed from it. Keep this file where the original may be kept; a report without them is made from the "
                 "release alone."
             ),

@@ -32,6 +32,14 @@ HIDDEN_IN = {
     "classes": "The more records share a class, the better each is hidden, and the wider are the ranges.",
     "sub-tables": "Values were perturbed within sub-tables: the fewer different values one has, the more records keep theirs.",
 }
+_SAME_VALUES = "Records that look alike have the same published values in all columns that others may know."
+ALIKE = {
+    "bucketized": _SAME_VALUES,
+    "perturbed": _SAME_VALUES,
+    "classes": "Records that look alike are those of one class.",
+    "matched": "Records that look alike are those whose ranges fit one person, counted for a sample of the persons of the original.",
+}
+"""What looks alike, for each kind of release."""
 ONE = {"buckets": "bucket", "classes": "class", "sub-tables": "sub-table"}
 
 
@@ -133,8 +141,7 @@ def risks(facts: Facts) -> Markup:
             paragraph(about),
             table("Risks of being found", ("", "figure"), risk_lines(facts.risks)),
             paragraph(
-                "Records that look alike have the same published values in all columns that others may know"
-                + ("." if exact else ", that is, they are of one class.")
+                ALIKE[kind]
                 + " The table stands for the whole population: where it is a sample, the journalist's risk is smaller.",
                 class_="note",
             ),
