@@ -118,7 +118,9 @@ def attacks(facts: Facts) -> Markup:
             figure(
                 charts.attacks_beside_bounds(chart, says),
                 "Empty rings: right without the release. Full dots: right with it. Upright bars: the bound that is promised. A dot far to "
-                "the right of its ring means that the release helps that guess much.",
+                "the right of its ring means that the release helps that guess much. A bound is about one person and one protected value "
+                "at a time: that it is kept is told by 0 persons above it. A dot may lie beyond it where common "
+                "values are not protected.",
             )
             if chart
             else Markup(""),

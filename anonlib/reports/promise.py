@@ -25,7 +25,7 @@ ASKED = {
     "frequency_l": "l: no value belongs to more than one in so many of the records that look alike",
     "beta": "beta: by how many times its own share a value may exceed its share of the table",
     "enhanced_beta": "beta (enhanced): by how many times its own share a value may exceed its share of the table",
-    "t": "t: how far the values of records that look alike may be from the whole table's (0 is the same, 1 the farthest)",
+    "t": "t: how far the mix of values of records that look alike may be from that of the whole table (0 the same, 1 the farthest)",
     "rho1": "rho1: values with at most this share of the records are protected",
     "rho2": "rho2: what may be believed of a person, at most",
 }
@@ -86,13 +86,23 @@ def promise(facts: Facts) -> Markup:
             ),
             element("h3", escaped("What that means")),
             paragraph(who_knows_what(manifest)),
-            *(paragraph(meaning(part, kind)) for part in (manifest.guarantee, *manifest.guarantee.also)),
+            *(
+                paragraph(meaning(part, kind, whole(manifest)))
+                for part in (manifest.guarantee, *manifest.guarantee.also)
+            ),
             element("h3", escaped("How the release does it")),
             paragraph(HOW[kind].format(sensitive=sensitive_names(manifest))),
             element("h3", escaped("What is not promised")),
             items([NOT_PROMISED[kind], *ALWAYS]),
         ]
     )
+
+
+def whole(manifest: Manifest) -> str:
+    """What rows that look alike are held against: the whole table or, of a stream, a window."""
+    if manifest.stream is None:
+        return "the whole table"
+    return f"a window of {manifest.stream.window:,} records that arrived one after another"
 
 
 def who_knows_what(manifest: Manifest) -> str:
@@ -105,8 +115,8 @@ def who_knows_what(manifest: Manifest) -> str:
     )
 
 
-def meaning(part: GuaranteePart, kind: str) -> str:
-    """The numbers of the promise in everyday words; nothing that the words above do not say."""
+def meaning(part: GuaranteePart, kind: str, whole: str) -> str:
+    """The numbers of the promise in everyday words; nothing that the words above do not say. whole : see `whole`"""
     column, asked = legible(part.sensitive), _numbers_of(part)
     sentences = []
     if kind == "bucketized":
@@ -132,11 +142,11 @@ def meaning(part: GuaranteePart, kind: str) -> str:
     if "beta" in asked or "enhanced_beta" in asked:
         more = 1 + asked.get("beta", asked.get("enhanced_beta", Fraction(0)))
         sentences.append(
-            f"Among the rows that may be the person's, no {column} is more than {float(more):g} times as frequent as in the whole table: a "
+            f"Among the rows that may be the person's, no {column} is more than {float(more):g} times as frequent as in {whole}: a "
             "rare value stays rare."
         )
     if "t" in asked:
-        sentences.append(_close(part, column, float(asked["t"])))
+        sentences.append(_close(part, column, float(asked["t"]), whole))
     return " ".join(sentences)
 
 
@@ -149,17 +159,15 @@ def _numbers_of(part: GuaranteePart) -> dict[str, Fraction]:
     return read
 
 
-def _close(part: GuaranteePart, column: str, t: float) -> str:
+def _close(part: GuaranteePart, column: str, t: float, whole: str) -> str:
     if part.distance == "flat":
         return (
-            f"Rows that look alike show nearly the same mix of {column} as the whole table: of 100 of them at most {100 * t:g} would "
-            "have to show another value for the mix to be the same. Finding the person's rows therefore tells little more than the table "
-            "as a whole."
+            f"Rows that look alike show nearly the same mix of {column} as {whole}: of 100 of them at most {100 * t:g} would "
+            "have to show another value for the mix to be the same. Finding the person's rows therefore tells little more."
         )
     return (
-        f"Rows that look alike show nearly the same mix of {column} as the whole table. How far the mix may be off is measured from 0, "
-        f"the same, to 1, as different as can be; here it is at most {t:g}. Finding the person's rows therefore tells little more than "
-        "the table as a whole."
+        f"Rows that look alike show nearly the same mix of {column} as {whole}. How far the mix may be off is measured from 0, "
+        f"the same, to 1, as different as can be; here it is at most {t:g}. Finding the person's rows therefore tells little more."
     )
 
 
@@ -167,7 +175,7 @@ def asked_and_achieved(facts: Facts) -> Markup:
     """The numbers of the promise, then its bounds value by value."""
     parts: list[Markup] = []
     for guarantee in (facts.manifest.guarantee, *facts.manifest.guarantee.also):
-        parts += [_numbers(guarantee), _values(guarantee, ACHIEVED[kind_of(facts.manifest)])]
+        parts += [_numbers(guarantee, facts.manifest), _values(guarantee, facts.manifest)]
     return joined(
         [
             paragraph(
@@ -182,22 +190,26 @@ def asked_and_achieved(facts: Facts) -> Markup:
     )
 
 
-def _numbers(guarantee: GuaranteePart) -> Markup:
+def _numbers(guarantee: GuaranteePart, manifest: Manifest) -> Markup:
     if not guarantee.asked:
         return Markup("")
     rows = [
-        (ASKED.get(name, in_words(name)), readable(asked), readable(guarantee.achieved.get(name, "-")))
+        (
+            ASKED.get(name, in_words(name)).replace("the whole table", whole(manifest)),
+            readable(asked),
+            readable(guarantee.achieved.get(name, "-")),
+        )
         for name, asked in guarantee.asked.items()
     ]
     return table(f"The promise about {legible(guarantee.sensitive)}", ("", "asked", "achieved"), rows)
 
 
-def _values(guarantee: GuaranteePart, among: str) -> Markup:
+def _values(guarantee: GuaranteePart, manifest: Manifest) -> Markup:
     n = max(1, sum(value.count for value in guarantee.values))
     ordered = sorted(guarantee.values, key=_protection)
     bounded = any(value.threshold is not None for value in ordered)
     measured = any(value.achieved is not None for value in ordered)
-    head = ["value", "records", "share of the table"]
+    head = ["value", "records", "share of the table" if manifest.stream is None else "share of the records shown"]
     head += (["asked: at most"] if bounded else []) + (["achieved"] if measured else [])
     rows = []
     for value in ordered[:MOST_VALUES]:
@@ -211,17 +223,20 @@ def _values(guarantee: GuaranteePart, among: str) -> Markup:
     return joined(
         [
             table(f"{legible(guarantee.sensitive)}, value by value, {first}", head, rows),
-            paragraph(_what_shares_are(guarantee, among if measured else "", bounded) + left_out, class_="note"),
+            paragraph(_what_shares_are(guarantee, manifest, bounded, measured) + left_out, class_="note"),
         ]
     )
 
 
-def _what_shares_are(guarantee: GuaranteePart, among: str, bounded: bool) -> str:
+def _what_shares_are(guarantee: GuaranteePart, manifest: Manifest, bounded: bool, measured: bool) -> str:
     free = bounded and any(value.threshold is None for value in guarantee.values)
-    sentences = [among, "A value that is not protected has no bound." if free else ""]
-    sentences.append(
+    sentences = [
+        ACHIEVED[kind_of(manifest)] if measured else "",
+        "A value that is not protected has no bound." if free else "",
         "How often each value occurs in the whole table is part of the release: every method takes it as known."
-    )
+        if manifest.stream is None
+        else "Shares are of the records shown so far; a class is held against its own window.",
+    ]
     return " ".join(sentence for sentence in sentences if sentence)
 
 

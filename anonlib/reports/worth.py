@@ -51,6 +51,8 @@ def before_and_after(facts: Facts) -> Markup:
     name, kind = sensitive_names(facts.manifest), kind_of(facts.manifest)
     rows = [(legible(value), percent(before), percent(after)) for value, before, after in values]
     says = "; ".join(f"{value}: {before} in the table, {after} published" for value, before, after in rows[:5])
+    if facts.manifest.stream is not None:
+        return _shown_so_far(name, rows)
     why = SAME if all(abs(before - after) < 1e-9 for _, before, after in values) else _why_different(facts)
     return figure(
         charts.shares_before_and_after(values, AFTER[kind], says),
@@ -59,9 +61,21 @@ def before_and_after(facts: Facts) -> Markup:
     )
 
 
+def _shown_so_far(name: str, rows: Sequence[tuple[str, str, str]]) -> Markup:
+    """Of a stream: nobody knows all of its records yet, so there is no table to compare with."""
+    return joined(
+        [
+            paragraph(
+                f"A stream has no whole table that the values of {name} could be held against: each class is held against its window."
+            ),
+            table(
+                f"Shares of {name} among the records shown so far", ("value", "by the manifests", "in the rows"), rows
+            ),
+        ]
+    )
+
+
 def _why_different(facts: Facts) -> str:
-    if facts.manifest.stream is not None:
-        return "They differ because records were left out, or wait to be published."
     return WHY_DIFFERENT[kind_of(facts.manifest)]
 
 

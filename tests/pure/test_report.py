@@ -76,7 +76,7 @@ def test_every_number_asked_stands_beside_what_was_achieved(drawn_quickly):
     assert "1/13 (0.0769)" in (seen := Page(page(facts("perturbed"))).text)
     assert "1/5 (0.2)" in seen
     text = Page(page(facts("classes"))).text
-    assert "t: how far the values of records that look alike may be from the whole table's" in text
+    assert "t: how far the mix of values of records that look alike may be from that of the whole table" in text
     assert "0.2 13/70 (0.186)" in text
     text = Page(page(facts("bucketized"))).text
     assert "hypertension 400 40 % 85 % 84 %" in text
@@ -153,6 +153,12 @@ def test_a_stream_tells_what_arrived_and_its_batches(drawn_quickly):
         "0 400 600 passed",
     ):
         assert line in text, line
+
+
+def test_a_stream_is_held_against_its_windows_and_no_table(drawn_quickly):
+    text = Page(page(facts("stream"))).text
+    assert "the same mix of diagnosis <b> as a window of 500 records that arrived one after another" in text
+    assert "whole table" not in text.replace("no whole table", "")
 
 
 def test_no_secret_has_a_place(drawn_quickly):
