@@ -1,18 +1,14 @@
-"""A report of a release of every method, on a table of all kinds of values and names: from the release alone, and beside the original."""
+"""A report of a release of every method, on a table of all kinds of values and names, from the release alone."""
 
 from __future__ import annotations
 
-import json
-import re
 import shutil
 
 import pytest
 
 from anonlib import workflow
 from anonlib.cli import main
-from anonlib.evaluation.attacks_registry import REGISTRY
 from anonlib.release.opened import open_release
-from anonlib.reports.page import FROM_THE_ORIGINAL
 from anonlib.reports.worth import UNREAD
 from anonlib.spec import METHODS
 from tests.door import KEY
@@ -42,26 +38,6 @@ def test_from_the_release_alone(releases, method):
         records = sum(part.size * part.number for part in manifest.solver.setting)
         buckets = sum(part.number for part in manifest.solver.setting)
         assert f"{records:,} records are in {buckets:,} buckets" in page.text
-
-
-@pytest.mark.parametrize("method", some(METHODS, "bucketize"))
-def test_beside_the_original_with_everything_measured(releases, method, tmp_path, capsys):
-    pytest.importorskip("matplotlib")
-    path, original = str(releases.of(method).output), str(releases.source)
-    out = tmp_path / "report.html"
-    assert main(["report", path, "--original", original, "-o", str(out), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told == {"release": path, "report": str(out), "passed": True, "original": True}
-    written = out.read_text(encoding="utf-8")
-    page = Page(written)
-    assert "This report is not an anonymized release." in page.text
-    assert out.stat().st_mode & 0o077 == 0
-    assert "against the original table" in page.text
-    sections = dict(re.findall(r'<section id="(\w+)">(.*?)</section>', written, re.DOTALL))
-    assert {anchor for anchor, _, _ in FROM_THE_ORIGINAL} <= set(sections)
-    for attack in REGISTRY:
-        assert attack.name in sections["attacks"]
-    assert "intervals hold the true count" in sections["estimates"]
 
 
 def test_a_release_that_was_changed_is_reported_as_broken(releases, tmp_path, capsys):
