@@ -18,7 +18,7 @@ from anonlib.evaluation.attacks_registry import REGISTRY
 from anonlib.reports.page import FROM_THE_ORIGINAL
 from tests.door import KEY, VALUES, bucketize, multiset, of_its_own, people, staging, with_column
 from tests.reported import Page
-from tests.thorough import cases
+from tests.thorough import nightly
 
 pytestmark = pytest.mark.spark
 
@@ -121,12 +121,10 @@ def test_audit_in_words_and_in_json_and_beside_a_table_that_is_not_the_original(
     assert found["passed"] is False
 
 
+@nightly
 @pytest.mark.parametrize(
     "method",
-    cases(
-        bucketize(l=3),
-        nightly=[{"perturb": {"rho2": "1/3"}}, {"heterogeneous": {"l": 3}}, {"sabre": {"t": "0.5", "k": 3}}],
-    ),
+    [bucketize(l=3), {"perturb": {"rho2": "1/3"}}, {"heterogeneous": {"l": 3}}, {"sabre": {"t": "0.5", "k": 3}}],
     ids=lambda method: next(iter(method)),
 )
 def test_a_report_beside_the_original_with_everything_measured(door, method):
