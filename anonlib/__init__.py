@@ -5,7 +5,7 @@
     queries/     what can be counted: estimators, pure            engine/      where it runs: the only pyspark
     release/     what leaves the house: layouts, manifest         methods/     the recipes, a page each; baselines among them
     audit/       who checks: borrows nothing from methods, solvers, kernels
-    evaluation/  what a release is worth: workloads, utility, attacks
+    evaluation/  what a release is worth: workloads, utility, attacks        reports/  what a person reads
     workflow.py  the only place that knows the order: load, method, stage, audit, publish; streams/ the same, batch after batch
 
 Public names resolve on first use, so that pure code imports without Spark.
@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # what editors and type checkers see
     from anonlib.api.verbs import ledger as ledger
     from anonlib.api.verbs import new_ledger as new_ledger
     from anonlib.api.verbs import open_release as open_release
+    from anonlib.api.verbs import report as report
     from anonlib.api.verbs import run as run
     from anonlib.errors import AnonlibError as AnonlibError
     from anonlib.errors import AuditRefused as AuditRefused
@@ -50,6 +51,7 @@ _PUBLIC = {
     "explain": "anonlib.api.verbs",
     "evaluate": "anonlib.api.verbs",
     "audit_release": "anonlib.api.verbs",
+    "report": "anonlib.api.verbs",
     "stream": "anonlib.api.stream",
     "ledger": "anonlib.api.verbs",
     "new_ledger": "anonlib.api.verbs",

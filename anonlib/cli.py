@@ -1,4 +1,4 @@
-"""The command line: anonlib run | stream | explain | audit | query | evaluate | ledger.
+"""The command line: anonlib run | stream | explain | audit | query | evaluate | report | ledger.
 
 Results go to standard output (with --json as one JSON object), messages and progress to standard error. Exit codes: 0 done;
 2 bad spec, arguments or input; 3 the privacy requirement cannot be met; 4 the audit refused; 1 anything else.
@@ -29,6 +29,7 @@ from anonlib.engine import reading
 from anonlib.engine.session import SparkSession, session
 from anonlib.errors import AnonlibError, AuditRefused, Postponed, SpecError
 from anonlib.evaluation.evaluation import Evaluation
+from anonlib.evaluation.risks import RiskMeasures
 from anonlib.exact import exact
 from anonlib.methods.recipe import Explanation, Grid
 from anonlib.release.ledger import new_ledger, open_ledger
@@ -36,6 +37,8 @@ from anonlib.release.ledger import void as void_release
 from anonlib.release.ledger_report import LedgerReport, looked_at
 from anonlib.release.manifest import Manifest, SolverPart
 from anonlib.release.opened import Release, open_release
+from anonlib.reports import file as report_file
+from anonlib.reports.worth import risk_lines
 from anonlib.spec.keys import resolve_key
 from anonlib.spec.ledger import read_reference
 from anonlib.spec.load import load_spec
@@ -85,12 +88,17 @@ SpecOfInput = Annotated[
 def run(
     conf: Conf = None,
     conf_option: ConfOption = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a report of the release to this HTML file, from the release alone.")
+    ] = None,
     as_json: Json = False,
     master: Master = None,
     remote: Remote = None,
 ) -> None:
     """Make, audit and publish the release that CONF asks for."""
     spec = load_spec(_conf(conf, conf_option))
+    if report is not None and spec.output is not None:
+        report_file.check(report, increments.dated(spec.output).path)
     try:
         with _progress() as say:
             release = workflow.run(spec, _session(master, remote, say), say=say)
@@ -105,6 +113,8 @@ def run(
             _show_release(release)
     except (Exception, KeyboardInterrupt) as error:  # it is published, and no exit code but 0 may follow
         err.print(f"published at {_escape(release.path)}, but it cannot be shown here: {_escape(str(error))}")
+    if report is not None:
+        _report_of_run(release, report)
 
 
 @app.command()
@@ -260,6 +270,47 @@ def evaluate(
 
 
 @app.command()
+def report(
+    path: ReleasePath,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="The HTML file to write; NAME.report.html in the current folder when not given."
+        ),
+    ] = None,
+    original: Original = None,
+    format: Format = "parquet",
+    spec: SpecOfInput = None,
+    attacks: Annotated[
+        bool, typer.Option("--attacks/--no-attacks", help="Beside the original, play what an adversary gains.")
+    ] = True,
+    as_json: Json = False,
+    master: Master = None,
+    remote: Remote = None,
+) -> None:
+    """Write a report for people, one HTML file: from the release alone or, with --original, beside the table it was made from."""
+    place = report_file.default_path(path) if output is None else output
+    report_file.check(place, path)
+    with _progress() as say:
+        spark = _session(master, remote, say)
+        release = open_release(spark, path)
+        with _original(spark, original, format, spec) as table:
+            made = workflow.report(release, table, attacks, say=say, spec=None if spec is None else load_spec(spec))
+        report_file.write(place, made.html, private=made.with_original)
+    if as_json:
+        _print_json({"release": path, "report": str(place), "passed": made.passed, "original": made.with_original})
+    else:
+        out.print(f"Report: {_escape(str(place))}", soft_wrap=True)
+        if made.with_original:
+            out.print(
+                "It was made with the original table: it is not anonymized; keep it where the original may be kept.",
+                soft_wrap=True,
+            )
+    if made.passed is False:
+        raise AuditRefused(f"the audit refuses this release: the report at {place} tells which promises are not kept")
+
+
+@app.command()
 def ledger(
     path: Annotated[str, typer.Argument(help="Path of a ledger.")],
     key: Annotated[str | None, typer.Option(help="Where its key lies: env:NAME or file:PATH.")] = None,
@@ -391,6 +442,19 @@ class _progress:  # noqa: N801  (reads as a verb)
         self._status.stop()
         if kind is None:
             self._finish_step()
+
+
+def _report_of_run(release: Release, place: Path) -> None:
+    """The report of what was just published and audited; it is published, and no exit code but 0 may follow."""
+    try:
+        with _progress() as say:
+            made = workflow.report(release, checked=True, say=say)
+            report_file.write(place, made.html, private=False)
+        err.print(f"report: {_escape(str(place))}", soft_wrap=True)
+    except (Exception, KeyboardInterrupt) as error:
+        err.print(
+            f"published at {_escape(release.path)}, but no report was written: {_escape(str(error))}", soft_wrap=True
+        )
 
 
 def _print_json(result: Any) -> None:
@@ -530,12 +594,23 @@ def _show_evaluation(evaluation: Evaluation) -> None:
         f"({errors.dropped:,} with a true count of 0 left out)\n",
         soft_wrap=True,
     )
+    if evaluation.risks is not None:
+        _show_risks(evaluation.risks)
     grid = Table(evaluation.grouped_by, "queries", "average", "median", box=None, pad_edge=False)
     for group, part in evaluation.by_group.items():
         grid.add_row(_escape(str(group)), f"{part.queries:,}", f"{part.average:.2%}", f"{part.median:.2%}")
     out.print(grid)
     if evaluation.attacks:
         _show_attacks(evaluation.attacks)
+
+
+def _show_risks(risks: RiskMeasures) -> None:
+    """Of finding a person's row, as other tools give them."""
+    grid = Table("risk of finding a row", "", box=None, pad_edge=False)
+    for name, figure in risk_lines(risks):
+        grid.add_row(name, figure)
+    out.print(grid)
+    out.print("")
 
 
 def _show_attacks(attacks: Mapping[str, Mapping[str, Any]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, replace
@@ -41,6 +42,11 @@ from anonlib.release.manifest import (
 )
 from anonlib.release.opened import Release
 from anonlib.release.streamed import WINDOWS
+from anonlib.reports.charts import check_installed
+from anonlib.reports.facts import Report
+from anonlib.reports.file import release_name
+from anonlib.reports.gather import facts, recorded
+from anonlib.reports.page import page
 from anonlib.spec.keys import key_tag
 from anonlib.spec.release import ReleaseSpec
 
@@ -236,6 +242,46 @@ def evaluate(
         return EVALUATORS[release.manifest.layout](
             release.tables, release.manifest, rows, seed=seed, attacks=attacks, **asked
         )
+
+
+def report(
+    release: Release,
+    original: DataFrame | None = None,
+    attacks: bool = True,
+    checked: bool = False,
+    seed: int = 0,
+    say: Say = _silent,
+    spec: ReleaseSpec | None = None,
+) -> Report:
+    """A page that a person reads of a release, see `anonlib.reports.page`; with `original`, also what only its holder can measure.
+
+    attacks : beside the original, play them as well
+    checked : the release was audited just now, and the checks of its manifest are told; else it is audited again, which costs an audit
+    spec    : as for `audit`
+
+    Raises AnonlibError without matplotlib, SpecError as `audit` and `evaluate` do; that the audit refuses the release is told on the page,
+    and in the report's `passed`.
+    """
+    check_installed()
+    name, day = release_name(release.path), time.strftime("%Y-%m-%d", time.gmtime())
+    if checked:
+        checks, audited = recorded(release.manifest), "before publication"
+    else:
+        say("auditing")
+        checks = audit(release, original, spec=spec).checks
+        beside = " against the original table" if original is not None else " from the release alone"
+        audited = f"when this report was made{beside}"
+    evaluation, rows = None, None
+    if original is not None:
+        say("answering count queries on the original and on the release")
+        evaluation = evaluate(release, original, seed=seed, attacks=attacks, spec=spec)
+        with run_settings(release.spark):
+            rows = originals.rows_of(release, original, spec).rows
+    say("gathering what the report shows")
+    few = few_settings(release.spark, release.manifest.rows.published <= tables.FEW_RECORDS)
+    with run_settings(release.spark), explained(f"reporting on {release.path}"), few:
+        gathered = facts(release, name, day, checks, audited, rows, evaluation)
+    return Report(page(gathered), gathered.passed, original is not None)
 
 
 def _source(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None) -> DataFrame:

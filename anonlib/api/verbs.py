@@ -14,6 +14,7 @@ from anonlib.release import ledger as ledgers
 from anonlib.release import opened
 from anonlib.release.ledger_report import LedgerReport, looked_at
 from anonlib.release.opened import Release
+from anonlib.reports import file as report_file
 from anonlib.spec.keys import resolve_key
 from anonlib.spec.ledger import read_reference
 from anonlib.spec.load import load_spec
@@ -63,6 +64,30 @@ def evaluate(
     """
     own = None if spec is None else _spec(spec)
     return workflow.evaluate(release, original, queries, selectivity, seed, attacks, own)
+
+
+def report(
+    release: Release,
+    original: DataFrame | None = None,
+    path: str | Path | None = None,
+    attacks: bool = True,
+    spec: ReleaseSpec | str | Path | None = None,
+) -> Path:
+    """Write a report of `release` for people: one HTML file that opens from disk. Where it lies is returned.
+
+    original : the table it was made from; what is measured beside it is no part of the release, and the report says so
+    path     : of the file; `NAME.report.html` in the current folder when not given. Not in the release: what lies there is published
+    attacks  : beside the original, play them as well
+    spec     : the release's own, where it was made of one row a person
+
+    Needs matplotlib (`pip install 'anonlib[report]'`). Cost: an audit, three small jobs and, with `original`, an evaluation. Raises
+    SpecError for a path that cannot be written; a release that the audit refuses is reported as such.
+    """
+    place = report_file.default_path(release.path) if path is None else Path(path)
+    report_file.check(place, release.path)
+    made = workflow.report(release, original, attacks, spec=None if spec is None else _spec(spec))
+    report_file.write(place, made.html, private=made.with_original)
+    return place
 
 
 def audit_release(

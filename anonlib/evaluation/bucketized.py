@@ -11,7 +11,9 @@ from anonlib.engine.batches import partial_sums
 from anonlib.engine.relational import DataFrame, aggregate, one_row, select
 from anonlib.errors import SpecError
 from anonlib.evaluation import attacks_on_bucketized
+from anonlib.evaluation.class_sizes import sizes_by_looks, sizes_of
 from anonlib.evaluation.evaluation import Evaluation, RelativeErrors
+from anonlib.evaluation.risks import RiskMeasures
 from anonlib.evaluation.workloads import Workload, domains, in_workload
 from anonlib.queries.batch import BucketEstimates, Masks, TrueCounts
 from anonlib.queries.crossed import CrossedBuckets
@@ -45,7 +47,8 @@ def evaluate(
     original : the input after the missing-value policy. Its quasi-identifiers are those of the manifest.
     attacks  : play those of `anonlib.evaluation.attacks_registry` that apply
 
-    Spark jobs: one per attribute for the domains, one for the true counts, three for the estimates, one for MSBS, six for the attacks;
+    Spark jobs: one per attribute for the domains, one for the true counts, three for the estimates, one for MSBS, one for the risks,
+    six for the attacks;
     never one per query. Raises SpecError for a column of the release that the original lacks, or a domain that is too large.
     """
     sensitive = manifest.guarantee.sensitive
@@ -71,6 +74,7 @@ def evaluate(
         actual=actual,
         estimated=estimated,
         attacks=attacks_on_bucketized.attacks(tables, manifest, original, seed) if attacks else {},
+        risks=RiskMeasures.of(sizes_of(sizes_by_looks(tables[QIT], attributes, manifest.rows.published))),
     )
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from anonlib.arrays import Float64Array
 from anonlib.evaluation.range_workload import RangeWorkload
+from anonlib.evaluation.risks import RiskMeasures
 from anonlib.evaluation.workloads import Workload
 
 
@@ -50,6 +51,7 @@ class Evaluation:
     measures : {name: value} of the release itself, e.g. {"msbs": 9.06} (mean squared bucket size)
     errors   : of all queries; `by_group` of those in each group, and `grouped_by` says what the groups are
     actual, estimated : (Q,) in the order of `workload.queries`
+    risks    : of finding a person's row; None where nothing is published
     attacks  : when asked for, {attack: {accuracy, prior, guarantee, persons, above, words, ...}}, or {words} of one that is not played
     """
 
@@ -61,6 +63,7 @@ class Evaluation:
     actual: Float64Array
     estimated: Float64Array
     attacks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    risks: RiskMeasures | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers for JSON: the results, and how the workload was drawn (not the queries, see `Workload.to_json`)."""
@@ -75,5 +78,6 @@ class Evaluation:
             "relative_error": asdict(self.errors),
             "grouped_by": self.grouped_by,
             "relative_error_by_group": {str(group): asdict(e) for group, e in self.by_group.items()},
+            "risks": None if self.risks is None else self.risks.to_dict(),
             "attacks": {name: dict(figures) for name, figures in self.attacks.items()},
         }

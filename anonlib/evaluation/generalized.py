@@ -1,7 +1,8 @@
 """What a generalized release is worth beside the table it was made from: loss, errors of range queries, cells of a data cube, attacks.
 
-Jobs, whatever the number of queries: one for losses, two for the workload (original, release), two for the cube, and with attacks two
-for naive Bayes and three for the minimality check. Each is one pass; a release with classes is grouped by class for it (one shuffle).
+Jobs, whatever the number of queries: one for losses, two for the workload (original, release), two for the cube, one for risks (two
+without classes), and with attacks two for naive Bayes and three for the minimality check. Each is one pass; a release with classes is
+grouped by class for it (one shuffle).
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, selec
 from anonlib.engine.values import small_table
 from anonlib.errors import SpecError
 from anonlib.evaluation import attacks_on_generalized as on_boxes
+from anonlib.evaluation.attacks_around import Persons
 from anonlib.evaluation.attacks_decisions import minimality_words
 from anonlib.evaluation.attacks_minimality import minimality
 from anonlib.evaluation.attacks_registry import CLASSES as CLASSES_OF
 from anonlib.evaluation.attacks_registry import MATCHED, figures_by_attack
+from anonlib.evaluation.class_sizes import sizes_by, sizes_of
 from anonlib.evaluation.evaluation import Evaluation, RelativeErrors
 from anonlib.evaluation.range_workload import RangeWorkload, range_workload
+from anonlib.evaluation.risks import RiskMeasures
 from anonlib.exact import exact
 from anonlib.queries.box_batch import BoxEstimates, PointCounts
 from anonlib.queries.box_members import MemberCounts, Members, sides
@@ -76,6 +80,8 @@ def evaluate(
     actual, estimated = true_counts(prepared, workload), estimates(prepared, workload)
     lambdas = np.array([query.dimensions(part.sensitive) for query in workload.queries])
     measures = losses(prepared)
+    classes = generalized.has_classes(manifest)
+    sample = sampled(prepared, seed) if attacks or not classes else None
     level = min(CUBE_LEVEL, len(prepared.quasi_identifiers.columns))
     if cube_of(prepared, level).length <= MAX_CELLS:
         measures[f"kl_{level}"] = cube_divergence(prepared, level)
@@ -87,7 +93,8 @@ def evaluate(
         workload=workload,
         actual=actual,
         estimated=estimated,
-        attacks=attack(prepared, seed) if attacks else {},
+        attacks=attack(prepared, sample, seed) if attacks and sample is not None else {},
+        risks=risks_of_classes(prepared) if sample is None or classes else risks_of_boxes(*sample),
     )
 
 
@@ -179,18 +186,25 @@ def estimates(prepared: Prepared, workload: RangeWorkload) -> Float64Array:
 
 def losses(prepared: Prepared) -> dict[str, float]:
     """GCP and AIL, over all and by attribute; with classes their number and discernibility."""
-    names = [column.name for column in prepared.quasi_identifiers.columns]
-    kernel = _Losses(prepared.reader)
-    boxes = select(prepared.microdata, generalized.boxes(prepared.microdata, prepared.manifest))
+    measures = losses_of_boxes(prepared.microdata, prepared.manifest)
+    if generalized.has_classes(prepared.manifest):
+        sizes = aggregate(prepared.microdata, [EC_ID], {"size": "CAST(count(1) AS DECIMAL(38, 0))"})
+        row = one_row(aggregate(sizes, [], {"n": "count(1)", "squares": "sum(size * size)"}))
+        measures |= {"classes": float(row["n"]), "discernibility": float(row["squares"] or 0)}
+    return measures
+
+
+def losses_of_boxes(microdata: DataFrame, manifest: Manifest) -> dict[str, float]:
+    """GCP and AIL, over all and by attribute, from the release alone. One job."""
+    quasi_identifiers, values = generalized.quasi_identifiers(manifest), ordered_values(manifest.guarantee)
+    names = [column.name for column in quasi_identifiers.columns]
+    kernel = _Losses(BoxReader(quasi_identifiers.domains, values))
+    boxes = select(microdata, generalized.boxes(microdata, manifest))
     sums = partial_sums(boxes, kernel, kernel.length)
     n, d = max(1.0, sums[-1]), len(names)
     measures = {"gcp": float(sums[:d].sum() / n / d), "ail": float(sums[d : 2 * d].sum() / n / d)}
     measures |= {f"gcp of {name}": float(sums[i] / n) for i, name in enumerate(names)}
     measures |= {f"ail of {name}": float(sums[d + i] / n) for i, name in enumerate(names)}
-    if generalized.has_classes(prepared.manifest):
-        sizes = aggregate(prepared.microdata, [EC_ID], {"size": "CAST(count(1) AS DECIMAL(38, 0))"})
-        row = one_row(aggregate(sizes, [], {"n": "count(1)", "squares": "sum(size * size)"}))
-        measures |= {"classes": float(row["n"]), "discernibility": float(row["squares"] or 0)}
     return measures
 
 
@@ -245,15 +259,31 @@ def cube_divergence(prepared: Prepared, level: int = CUBE_LEVEL) -> float:
     return float(np.mean([divergence(a, b) for a, b in zip(actual, estimated, strict=True)]))
 
 
-def attack(prepared: Prepared, seed: int = 0) -> dict[str, dict[str, Any]]:
-    """{attack: its figures, or words} on a published table, as `attacks_registry.figures_by_attack` has them."""
+def sampled(prepared: Prepared, seed: int) -> tuple[Persons, Float64Array]:
+    """A sample of persons, and how many rows with each sensitive value fit each of them. Two jobs."""
+    persons = on_boxes.drawn(prepared, seed)
+    return persons, on_boxes.around(prepared, persons)
+
+
+def risks_of_classes(prepared: Prepared) -> RiskMeasures | None:
+    """Of classes as they are published, by their numbers: boxes that overlap make a person harder to find, not easier. One job."""
+    manifest = prepared.manifest
+    return RiskMeasures.of(sizes_of(sizes_by(prepared.microdata, EC_ID, manifest.rows.published + manifest.rows.dummy)))
+
+
+def risks_of_boxes(persons: Persons, counts: Float64Array) -> RiskMeasures | None:
+    """Where every record has a box of its own: by the rows whose boxes hold each sampled person."""
+    return RiskMeasures.of_fits(np.rint(counts.sum(axis=1)).astype(np.int64), persons.weight)
+
+
+def attack(prepared: Prepared, sample: tuple[Persons, Float64Array], seed: int = 0) -> dict[str, dict[str, Any]]:
+    """{attack: its figures, or words} on a published table, as `attacks_registry.figures_by_attack` has them. sample : as `sampled`."""
     manifest = prepared.manifest
     of = {v.value: v.count for v in manifest.guarantee.values}
     frequency = np.array([of[value] for value in prepared.values], dtype=np.int64)
     prior, allowed = float(frequency.max() / frequency.sum()), confidence(manifest.guarantee)
     words = {"minimality": minimality_words(manifest.method.name, manifest.method.parameters)}
-    persons = on_boxes.drawn(prepared, seed)
-    counts = on_boxes.around(prepared, persons)
+    persons, counts = sample
     played = on_boxes.beliefs(prepared, persons, counts, seed)
     classes = generalized.has_classes(manifest)
     if not classes:

@@ -11,7 +11,9 @@ from anonlib.engine.relational import DataFrame, aggregate, one_row
 from anonlib.errors import SpecError
 from anonlib.evaluation import attacks_on_perturbed
 from anonlib.evaluation import point_workload as points
+from anonlib.evaluation.class_sizes import sizes_by_looks, sizes_of
 from anonlib.evaluation.evaluation import Evaluation, RelativeErrors
+from anonlib.evaluation.risks import RiskMeasures
 from anonlib.evaluation.workloads import domains
 from anonlib.release.manifest import Manifest
 from anonlib.release.perturbed import MICRODATA, OPERATORS, RETENTION, SIZE, sensitive_columns
@@ -34,8 +36,9 @@ def evaluate(
     attacks     : play those of `anonlib.evaluation.attacks_registry` that apply
     original    : the input after the missing-value policy
 
-    Spark jobs: one per attribute for the domains, one for the true counts, two for the estimates, one for the operators, three for the
-    attacks; never one per query. Raises SpecError for a column of the release that the original lacks, or a domain that is too large.
+    Spark jobs: one per attribute for the domains, one for the true counts, two for the estimates, one for the operators, one for the
+    risks, three for the attacks; never one per query. Raises SpecError for a column of the release that the original lacks, or a domain
+    that is too large.
     """
     sensitive, called = sensitive_columns(manifest), manifest.guarantee.sensitive
     attributes = [c.name for c in manifest.tables[MICRODATA].columns if c.role == "quasi_identifier"]
@@ -65,4 +68,5 @@ def evaluate(
         actual=actual,
         estimated=estimated,
         attacks=attacks_on_perturbed.attacks(tables, manifest, original, seed) if attacks else {},
+        risks=RiskMeasures.of(sizes_of(sizes_by_looks(tables[MICRODATA], attributes, n))),
     )

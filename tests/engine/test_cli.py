@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,8 +14,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from anonlib.evaluation.attacks_registry import REGISTRY
+from anonlib.reports.page import FROM_THE_ORIGINAL
 from tests.door import KEY, VALUES, bucketize, multiset, of_its_own, people, staging, with_column
-from tests.thorough import cases
+from tests.reported import Page
+from tests.thorough import cases, nightly
 
 pytestmark = pytest.mark.spark
 
@@ -47,7 +51,13 @@ def test_json_on_standard_output_and_nothing_else(door):
     outcome = door.run(source)
     conf = door.home / "spec-1.yaml"
     conf.write_text(conf.read_text(encoding="utf-8").replace("/release", "/second"), encoding="utf-8")
-    found = json.loads(door.call("run", str(conf), "--json").out)
+    pytest.importorskip("matplotlib")
+    report = door.home / "report.html"
+    refused = door.call("run", str(conf), "--report", str(door.home / "second" / "report.html"))
+    assert (refused.code, "lies in the release" in refused.sentence) == (2, True)
+    found = json.loads(door.call("run", str(conf), "--json", "--report", str(report)).out)
+    assert outcome.manifest.guarantee.words in Page(report.read_text(encoding="utf-8")).words
+    assert not (door.home / "second" / "report.html").exists()
     assert found["release"] == str(door.home / "second")
     written = json.loads((door.home / "second" / "manifest.json").read_text(encoding="utf-8"))
     assert found["manifest"] == written
@@ -109,6 +119,32 @@ def test_audit_in_words_and_in_json_and_beside_a_table_that_is_not_the_original(
     assert "rows add up" in refused.sentence
     found = json.loads(door.call("audit", str(outcome.output), "--json").out)
     assert found["passed"] is False
+
+
+@nightly
+@pytest.mark.parametrize(
+    "method",
+    [bucketize(l=3), {"perturb": {"rho2": "1/3"}}, {"heterogeneous": {"l": 3}}, {"sabre": {"t": "0.5", "k": 3}}],
+    ids=lambda method: next(iter(method)),
+)
+def test_a_report_beside_the_original_with_everything_measured(door, method):
+    pytest.importorskip("matplotlib")
+    source, out = door.input(people()), door.home / "report.html"
+    columns = {"quasi_identifiers": [{"name": "age", "type": "numeric"}, "country"], "sensitive": "illness"}
+    path = str(door.run(source, method=method, columns=columns | {"identifiers": ["note"]}).published().output)
+    told = json.loads(door.call("report", path, "--original", str(source), "-o", str(out), "--json").out)
+    assert told == {"release": path, "report": str(out), "passed": True, "original": True}
+    written = out.read_text(encoding="utf-8")
+    page = Page(written)
+    assert "This report is not an anonymized release." in page.text
+    assert out.stat().st_mode & 0o077 == 0
+    assert "against the original table" in page.text
+    sections = dict(re.findall(r'<section id="(\w+)">(.*?)</section>', written, re.DOTALL))
+    assert {anchor for anchor, _, _ in FROM_THE_ORIGINAL} <= set(sections)
+    for attack in REGISTRY:
+        assert attack.name in sections["attacks"]
+    assert "intervals hold the true count" in sections["estimates"]
+    assert "Counts by country and illness" in sections["estimates"]
 
 
 def test_values_that_look_like_markup_are_shown_as_they_are(door):

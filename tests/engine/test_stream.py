@@ -26,6 +26,7 @@ from anonlib.release.streamed import CLASS_BITS, WINDOW_BITS
 from anonlib.spec.load import parse_spec
 from anonlib.streams import batch
 from tests.door import KEY
+from tests.reported import Page
 from tests.thorough import cases, nightly
 
 pytestmark = pytest.mark.spark
@@ -207,6 +208,20 @@ def test_the_whole_stream_is_queried(streamed, capsys):
     assert main(["query", out, "illness = 'flu'", "--json"]) == 0
     flu = sum(row["illness"] == "flu" for row in arrivals().to_pylist())
     assert json.loads(capsys.readouterr().out)["estimate"] == pytest.approx(flu)
+
+
+def test_the_whole_stream_is_reported(streamed, tmp_path):
+    pytest.importorskip("matplotlib")
+    out = tmp_path / "report.html"
+    assert main(["report", str(streamed.output), "-o", str(out)]) == 0
+    page, manifests = Page(out.read_text(encoding="utf-8")), streamed.manifests()
+    assert page.words == [manifests[0]["guarantee"]["words"]]
+    shown = sum(manifest["rows"]["published"] for manifest in manifests)
+    assert f"published {shown:,}" in page.text
+    assert f"{shown:,} records are in" in page.text
+    for manifest in manifests:
+        stream = manifest["stream"]
+        assert f"{stream['batch']} {stream['shown']:,} {stream['waiting']:,} passed" in page.text
 
 
 @nightly
