@@ -14,7 +14,7 @@ anonlib.errors.SpecError: 0.29 is a binary float and cannot carry a guarantee: w
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from anonlib.errors import SpecError
@@ -72,3 +72,24 @@ def text(number: Fraction) -> str:
     digits = str(abs(number.numerator) * 10**places // number.denominator).rjust(places + 1, "0")
     sign = "-" if number < 0 else ""
     return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
+
+
+def legible(number: Fraction) -> str:
+    """`text` for a message: beside a fraction what it is as a decimal, of four digits and rounded up, so that what is promised does not
+    look stronger than it is, and what is said to be enough is.
+
+    >>> legible(Fraction(1, 13)), legible(Fraction(1, 101766)), legible(Fraction(1, 50))
+    ('1/13 (0.07693)', '1/101766 (0.000009827)', '0.02')
+    """
+    exactly = text(number)
+    return f"{exactly} ({decimal_above(number)})" if "/" in exactly else exactly
+
+
+def decimal_above(number: Fraction, digits: int = 4) -> str:
+    """The smallest decimal of so many significant digits that is not below `number`.
+
+    >>> decimal_above(Fraction(1, 3)), decimal_above(Fraction(2, 3), 2), decimal_above(Fraction(1, 4))
+    ('0.3334', '0.67', '0.25')
+    """
+    context = Context(prec=digits, rounding=ROUND_CEILING)
+    return f"{context.divide(Decimal(number.numerator), Decimal(number.denominator)):f}"

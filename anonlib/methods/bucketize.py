@@ -41,6 +41,7 @@ from anonlib.methods.recipe import Draft, Explanation, Grid, Run, Say
 from anonlib.privacy.buckets import BucketSolution
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy, Thresholds, guarantee_words
+from anonlib.release import account
 from anonlib.release.bucketized import QIT, ST
 from anonlib.release.manifest import GuaranteePart, RowsPart, SizePart, SolverPart, ValuePart
 from anonlib.solvers.buckets import choose
@@ -76,7 +77,8 @@ def bucketize(table: Microdata, wanted: Bucketize, run: Run) -> Draft:
     statistics = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse)
     run.say(f"choosing buckets for {statistics.counts.n:,} records and {statistics.counts.m:,} sensitive values")
     thresholds, solution = choose_buckets(statistics.counts, wanted, table.before)
-    run.say(f"solver {solution.solver}: {solution.setting}; loss {solution.loss:,}, gap {solution.gap:.2%}")
+    proven = account.proven(solution.solver, solution.status, solution.gap)
+    run.say(f"{solution.setting} ({proven}); loss {solution.loss:,}")
     return publish_buckets(
         table,
         statistics,
@@ -186,8 +188,8 @@ def explained_buckets(
     )
     return Explanation(
         words=guarantee_words(sensitive, counts, thresholds, fake_values, fakes),
-        summary=f"Loss {solution.loss:,}, proven within {solution.gap:.2%} of the best ({solution.solver}: {solution.status}, "
-        f"{solution.seconds:.1f} s); mean squared bucket size {setting.msbs:.2f}",
+        summary=f"Loss {solution.loss:,} ({account.proven(solution.solver, solution.status, solution.gap)}; {solution.seconds:.1f} s); "
+        f"mean squared bucket size {setting.msbs:.2f}",
         grids=(
             Grid(("bucket size", "buckets", "records"), tuple((str(s), f"{b:,}", f"{s * b:,}") for s, b in sizes)),
             Grid(

@@ -19,6 +19,7 @@ from anonlib.errors import SpecError
 from anonlib.hierarchy import parse_hierarchy
 from anonlib.methods import heterogeneous as recipe
 from anonlib.release import storage
+from anonlib.release.account import rows_line
 from anonlib.solvers.matching.match_partitions import Bucketing
 from anonlib.spec.load import parse_spec
 from tests.thorough import cases
@@ -110,6 +111,7 @@ def test_matches_keep_the_promise_and_boxes_are_theirs(releases, name):
     assert made.published + made.suppressed == N
     # everybody is published, and nobody else, but where a remainder is asked for
     assert (made.suppressed > 0, made.dummy > 0) == (name == "suppress", name == "made up")
+    assert (f"{made.dummy:,} dummies" in rows_line(made)) == (name == "made up")
     assert sum(row["dummy"] for row in evidence) == made.dummy
     of = {(row["partition"], row["record"]): row for row in evidence}
     values, boxes = [part.value for part in manifest.guarantee.values], Counter()

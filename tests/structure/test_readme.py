@@ -141,6 +141,10 @@ def test_the_readmes_python_runs_and_gives_what_it_draws(spark, capsys) -> None:
         exec(compile(block.values[0], "README.md", "exec"), names)
     assert "at most its threshold: from 0.25 (25.00 %) for 'HIV' to 0.5 (50.00 %)" in capsys.readouterr().out
     release = names["release"]
+    asked_in_yaml = parse_spec(parse_yaml(blocks("yaml", [README])[0].values[0]), base_dir=ROOT).method
+    assert asked_in_yaml.to_public_dict() == dict(
+        release.manifest.method.parameters
+    )  # so the YAML publishes this table too
     rows_of = Counter(row["bucket_id"] for row in release.tables["qit"].collect())
     drawn_qit, drawn_st = picture()
     assert drawn_qit == drawn_st
