@@ -14,7 +14,7 @@ anonlib.errors.SpecError: 0.29 is a binary float and cannot carry a guarantee: w
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 from anonlib.errors import SpecError
@@ -74,22 +74,16 @@ def text(number: Fraction) -> str:
     return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
 
 
-def legible(number: Fraction) -> str:
-    """`text` for a message: beside a fraction what it is as a decimal, of four digits and rounded up, so that what is promised does not
-    look stronger than it is, and what is said to be enough is.
+def legible(number: Fraction, down: bool = False) -> str:
+    """`text` for a message: beside a fraction what it is as a decimal of four digits.
 
-    >>> legible(Fraction(1, 13)), legible(Fraction(1, 101766)), legible(Fraction(1, 50))
-    ('1/13 (0.07693)', '1/101766 (0.000009827)', '0.02')
+    Rounded up, so that what is promised does not look stronger than it is, and what is said to be enough is; `down` for limits from above.
+
+    >>> legible(Fraction(1, 13)), legible(Fraction(1, 101766)), legible(Fraction(1, 50)), legible(Fraction(1, 13), down=True)
+    ('1/13 (0.07693)', '1/101766 (0.000009827)', '0.02', '1/13 (0.07692)')
     """
     exactly = text(number)
-    return f"{exactly} ({decimal_above(number)})" if "/" in exactly else exactly
-
-
-def decimal_above(number: Fraction, digits: int = 4) -> str:
-    """The smallest decimal of so many significant digits that is not below `number`.
-
-    >>> decimal_above(Fraction(1, 3)), decimal_above(Fraction(2, 3), 2), decimal_above(Fraction(1, 4))
-    ('0.3334', '0.67', '0.25')
-    """
-    context = Context(prec=digits, rounding=ROUND_CEILING)
-    return f"{context.divide(Decimal(number.numerator), Decimal(number.denominator)):f}"
+    if "/" not in exactly:
+        return exactly
+    rounded = Context(prec=4, rounding=ROUND_FLOOR if down else ROUND_CEILING)
+    return f"{exactly} ({rounded.divide(Decimal(number.numerator), Decimal(number.denominator)):f})"

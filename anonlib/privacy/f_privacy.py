@@ -14,7 +14,7 @@ import numpy as np
 from anonlib import words
 from anonlib.arrays import Int64Array
 from anonlib.errors import SpecError, Unsatisfiable
-from anonlib.exact import ceil_over, exact, floor_times, text
+from anonlib.exact import ceil_over, exact, floor_times, legible, text
 from anonlib.privacy.counts import SensitiveCounts
 
 Thresholdish = int | str | Fraction
@@ -120,7 +120,7 @@ class FPrivacy:
     def _refusal(self, counts: SensitiveCounts, fractions: tuple[Fraction, ...], offending: list[int]) -> str:
         lines = [
             f"{counts.values[i]!r}: {int(counts.counts[i]):,} of {counts.n:,} records "
-            f"({float(counts.frequency(i)):.4%}), threshold {text(fractions[i])}, smallest that works {text(counts.frequency(i))}"
+            f"({float(counts.frequency(i)):.4%}), threshold {legible(fractions[i])}, smallest that works {legible(counts.frequency(i))}"
             for i in offending
         ]
         return (
