@@ -1,4 +1,4 @@
-"""The command line: anonlib run | stream | explain | audit | query | evaluate | ledger.
+"""The command line: anonlib run | stream | explain | audit | query | evaluate | ledger | path.
 
 Results go to standard output (with --json as one JSON object), messages and progress to standard error. Exit codes: 0 done;
 2 bad spec, arguments or input; 3 the privacy requirement cannot be met; 4 the audit refused; 1 anything else.
@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.markup import escape as _escape
 from rich.table import Table
 
-from anonlib import increments, workflow
+from anonlib import increments, shipped, workflow
 from anonlib.engine import reading
 from anonlib.engine.session import SparkSession, session
 from anonlib.errors import AnonlibError, AuditRefused, Postponed, SpecError
@@ -283,6 +283,17 @@ def ledger(
         _show_ledger(path, report)
     if report.fault is not None:
         raise AuditRefused(report.fault)
+
+
+@app.command()
+def path(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A job, an example or a page, e.g. anonymize.py; without it: the folder of all."),
+    ] = None,
+) -> None:
+    """Say where a job, an example spec, a file of Spark settings or a page of the docs lies in this installation."""
+    sys.stdout.write(f"{shipped.root() if name is None else shipped.path_of(name)}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

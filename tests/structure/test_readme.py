@@ -13,6 +13,7 @@ import typer
 
 import anonlib
 from anonlib.cli import app
+from anonlib.shipped import path_of
 from anonlib.spec import METHODS
 from anonlib.spec.load import parse_spec
 from anonlib.spec.yaml_text import parse_yaml
@@ -66,7 +67,8 @@ def test_a_command_exists_with_its_options(words: list[str]) -> None:
         extras = re.search(r"anonlib\[(.*)\]", " ".join(arguments))
         assert set(extras[1].split(",") if extras else []) <= extras_of_the_package()
     elif program == "spark-submit":
-        place = next(i for i, word in enumerate(arguments) if word.startswith("jobs/"))
+        arguments = [re.sub(r"^\$\(anonlib path (.*)\)$", lambda of: str(path_of(of[1])), word) for word in arguments]
+        place = next(i for i, word in enumerate(arguments) if "jobs/" in word)
         job = (ROOT / arguments[place]).read_text(encoding="utf-8")
         command = re.search(r'main\(\["(\w+)"', job)
         assert command is not None
