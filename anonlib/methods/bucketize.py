@@ -152,7 +152,7 @@ def publish_buckets(
 
 
 def explain(table: Microdata, wanted: Bucketize, say: Say) -> Explanation:
-    """What `bucketize` would choose: one scan for the counts, then the driver alone."""
+    """What `bucketize` would choose and what its bound costs: one scan for the counts, then the driver alone."""
     say("counting the sensitive values")
     counts = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse).counts
     say(f"choosing buckets for {counts.n:,} records and {counts.m:,} sensitive values")

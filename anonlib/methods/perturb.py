@@ -122,7 +122,7 @@ def perturb(table: Microdata, wanted: Perturb, run: Run) -> Draft:
 
 
 def explain(table: Microdata, wanted: Perturb, say: Say) -> Explanation:
-    """What `perturb` would choose: one scan for the counts, then the driver alone."""
+    """What `perturb` would choose and what rho2 costs: one scan for the counts, then the driver alone."""
     table, _, _, choice = _counted_and_chosen(table, wanted, say)
     say("trading the bound against what is retained")
     return explained_subtables(_words(table, wanted, choice), choice, of_rho2(choice.counts, wanted))
