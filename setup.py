@@ -24,7 +24,7 @@ class WithShared(build_py):
             return
         for folder, pattern in SHIPPED.items():
             for path in sorted((ROOT / folder).glob(pattern)):
-                if path.is_file() and path.name not in OF_A_CHECKOUT:
+                if path.is_file() and path.name not in OF_A_CHECKOUT and path.suffix != ".pyc":
                     target = Path(self.build_lib) / "anonlib" / "share" / path.relative_to(ROOT)
                     target.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(path, target)

@@ -5,6 +5,7 @@ In a checkout they lie beside the package, in an installed one in its folder `sh
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 
 from anonlib.errors import SpecError
@@ -28,7 +29,7 @@ def names() -> list[str]:
         path.relative_to(root()).as_posix()
         for folder, pattern in SHIPPED.items()
         for path in (root() / folder).glob(pattern)
-        if path.is_file() and path.name not in OF_A_CHECKOUT
+        if path.is_file() and path.name not in OF_A_CHECKOUT and path.suffix != ".pyc"
     ]
     return sorted(found)
 
@@ -36,12 +37,15 @@ def names() -> list[str]:
 def path_of(name: str) -> Path:
     """Where a shipped file or folder lies. name : a path below `root`, or the end of one that no other has, e.g. "anonymize.py".
 
-    Raises SpecError, with what there is, for an unknown or an ambiguous name.
+    Raises SpecError, with names that are near, for an unknown or an ambiguous one.
     """
     if name in SHIPPED:
         return root() / name
     ending = [each for each in names() if each == name or each.endswith(f"/{name}")]
     if name in ending or len(ending) == 1:
         return root() / (name if name in ending else ending[0])
-    why = f"it fits {', '.join(ending)}" if ending else f"there is none; there are {', '.join(names())}"
-    raise SpecError(f"path: {name!r}: {why}")
+    if ending:
+        raise SpecError(f"path: {name!r}: it fits {', '.join(ending)}; write one of them")
+    near = get_close_matches(name, [each.rpartition("/")[2] for each in names()])
+    hint = f"did you mean {' or '.join(near)}?" if near else f"look under {root()}, in {', '.join(SHIPPED)}"
+    raise SpecError(f"path: {name!r}: there is none; {hint}")

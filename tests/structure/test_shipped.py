@@ -43,8 +43,10 @@ def test_files_are_found_by_what_they_are_called() -> None:
     )
     assert shipped.path_of("docs").is_dir()
     assert not {"jobs/demo.py", "jobs/stream_demo.py"} & set(shipped.names())
-    with pytest.raises(SpecError, match=r"path: 'release\.yml': there is none; there are conf/"):
+    with pytest.raises(SpecError, match=r"path: 'release\.yml': there is none; did you mean release\.yaml"):
         shipped.path_of("release.yml")
+    with pytest.raises(SpecError, match=r"there is none; look under /.*, in jobs, conf, docs$"):
+        shipped.path_of("zzzzzzzz")
 
 
 def test_a_name_that_fits_two_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,6 +130,10 @@ def test_a_wheel_in_an_empty_environment_runs_its_jobs(tmp_path: Path) -> None:
     assert Path(job) == site / "anonlib" / "share" / "jobs" / "anonymize.py"
     assert "spark.driver.memory" in Path(example).read_text(encoding="utf-8")
     assert (site / "anonlib" / "share" / "docs" / "spec.md").exists()
+
+    blocked = "import sys; sys.modules['pyspark'] = None; from anonlib.__main__ import main; "
+    assert told("python", "-c", f"{blocked} sys.exit(main(['path', 'anonymize.py']))") == job
+    assert told("python", "-c", f"{blocked} sys.exit(main(['run', 'release.yaml']) - 2)") == ""
 
     write_files(home / "table", [people(60)])
     conf = home / "release.yaml"
