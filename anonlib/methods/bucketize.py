@@ -50,7 +50,7 @@ from anonlib.solvers.buckets.fake_values import FakePlan
 from anonlib.solvers.buckets.wanted import f_privacy
 from anonlib.solvers.trade_offs import of_thresholds
 from anonlib.solvers.trade_offs.registry import from_counts
-from anonlib.solvers.trade_offs.trade_off import TradeOff
+from anonlib.solvers.trade_offs.trade_off import TradeOff, with_offer
 from anonlib.spec.layouts import BUCKET_ID, COUNT
 from anonlib.spec.methods.bucketize import Bucketize
 
@@ -75,7 +75,7 @@ def chosen_or_offered(
     except Unsatisfiable as refusal:
         asked, as_l = f_privacy(wanted.privacy), wanted.privacy.l is not None
         offered = of_thresholds.offer(counts, asked, wanted.max_bucket_size, before, as_l)
-        raise Unsatisfiable(f"{refusal}{'; ' if offered else ''}{offered}") from None
+        raise Unsatisfiable(with_offer(str(refusal), offered)) from None
 
 
 def bucketize(table: Microdata, wanted: Bucketize, run: Run) -> Draft:

@@ -20,7 +20,7 @@ from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.match_buckets import MatchBuckets, mean_matches
 from anonlib.solvers.matching.beta_buckets import by_l_diversity, fewest_dummies, largest_buckets, published_bound
 from anonlib.solvers.matching.beta_pools import ALGORITHM
-from anonlib.solvers.trade_offs.of_matches import bound_of, note_of, of_matches
+from anonlib.solvers.trade_offs.of_matches import NOT_LOOKED_AT, bound_of, note_of, of_matches
 from anonlib.solvers.trade_offs.trade_off import TradeOff
 from anonlib.spec.methods.heterogeneous import Heterogeneous
 
@@ -95,8 +95,8 @@ def _trade_off(coded: Coded, wanted: Heterogeneous, whole: list[MatchBuckets], s
     trade_off = of_matches(coded.statistics[0].counts, wanted, {bound_of(wanted): whole})
     columns, sensitive = sampled(coded.frame, SAMPLE, coded.n)
     say(f"matching {len(columns[0]):,} records for each bound")
-    kept = [point.bound for point in trade_off.kept]
-    penalties = {bound: certainty_penalty(columns, coded.domains, sensitive[0], wanted, bound) for bound in kept}
+    may = [point.bound for point in trade_off.points if point.measures or point.note == NOT_LOOKED_AT]
+    penalties = {bound: certainty_penalty(columns, coded.domains, sensitive[0], wanted, bound) for bound in may}
     measured = {bound: penalty for bound, penalty in penalties.items() if penalty is not None}
     return (
         trade_off.with_measure("gcp", "certainty penalty (GCP)", measured, len(columns[0])) if measured else trade_off

@@ -44,7 +44,7 @@ from anonlib.release.manifest import GuaranteePart, RowsPart, SizePart, SolverPa
 from anonlib.release.perturbed import DOMAIN, MICRODATA, OPERATORS, operator_types
 from anonlib.solvers.subtables.perturbation_partitioning import Partitioning, solve, solve_whole
 from anonlib.solvers.trade_offs.of_beliefs import note_of, of_rho2, offer
-from anonlib.solvers.trade_offs.trade_off import TradeOff
+from anonlib.solvers.trade_offs.trade_off import TradeOff, with_offer
 from anonlib.spec.layouts import SUBTABLE
 from anonlib.spec.methods.perturb import Perturb
 from anonlib.sql import quoted
@@ -140,7 +140,7 @@ def _counted_and_chosen(
         choice = choose_subtables(statistics.counts, wanted)
     except Unsatisfiable as refusal:
         offered = offer(statistics.counts, wanted)
-        raise Unsatisfiable(f"{refusal}{'; ' if offered else ''}{offered}") from None
+        raise Unsatisfiable(with_offer(str(refusal), offered)) from None
     say(_summary(choice))
     return table, column, statistics, choice
 

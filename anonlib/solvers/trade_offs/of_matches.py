@@ -24,7 +24,7 @@ MEASURES = {"matches": "matches", "in_the_dark": "records that match their whole
 SECONDS = 20.0
 """After so long no further bound is looked at: some 700 rare values take as long each."""
 
-
+NOT_LOOKED_AT = "its matches were not looked at, for time"
 Known = Mapping[Fraction, list[MatchBuckets]]
 
 
@@ -38,9 +38,7 @@ def of_matches(counts: SensitiveCounts, wanted: Heterogeneous, known: Known | No
     points = {}
     for bound in sorted(bounds, key=lambda each: abs(math.log(each / asked)) if each and asked else each):
         looked_at = bound == asked or time.monotonic() < late
-        points[bound] = (
-            _point(counts, wanted, bound, known or {}) if looked_at else Point(bound, {}, "not looked at, for time")
-        )
+        points[bound] = _point(counts, wanted, bound, known or {}) if looked_at else Point(bound, {}, NOT_LOOKED_AT)
     strictest_first = sorted(bounds, reverse=wanted.l is not None)
     name = "l" if wanted.l is not None else "beta"
     return TradeOff(name, asked, MEASURES, "matches", tuple(points[bound] for bound in strictest_first))

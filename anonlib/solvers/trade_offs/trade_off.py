@@ -100,3 +100,14 @@ def knee(curve: Sequence[tuple[Fraction, float]]) -> Fraction:
     at = 1 / bound if bound[0] > bound[-1] else bound
     line = cost[0] + (cost[-1] - cost[0]) * (at - at[0]) / (at[-1] - at[0])
     return curve[int(np.argmax(line - cost))][0]
+
+
+def with_offer(refusal: str, offered: str) -> str:
+    """A refusal that ends with what would give a useful release; a refusal of several lines, in a line of its own.
+
+    >>> with_offer("it cannot", "l: 2 can"), with_offer("it cannot", "")
+    ('it cannot; l: 2 can', 'it cannot')
+    """
+    if not offered:
+        return refusal
+    return f"{refusal}\n{offered}" if "\n" in refusal else f"{refusal}; {offered}"
