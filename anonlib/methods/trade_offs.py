@@ -39,11 +39,11 @@ def sentence(trade_off: TradeOff | None, note: str = "") -> str:
     said = [f"As asked it {note}"] if note else []
     if trade_off is not None and trade_off.kept:
         name, at = trade_off.name, trade_off.proposed
-        if at is None:
+        if not trade_off.worth:
             said.append(
                 f"Every {name} that was tried leaves nothing, or protects nothing, of some records (see the table of {name})"
             )
-        else:
+        elif at is not None:
             said.append(f"{name}: {legible(at)} is where giving more stops paying (see the table of {name})")
     return "".join(f". {each}" for each in said)
 

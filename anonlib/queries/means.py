@@ -53,7 +53,7 @@ class MeanEstimate:
 
     def __str__(self) -> str:
         if math.isnan(self.estimate):
-            return "of nobody: no record that is asked for has a number there"
+            return "no mean: nobody who is asked for has a number there"
         if self.estimator == "exact":
             return f"{self.estimate:,.6g} (exact)"
         if self.interval is None:

@@ -10,6 +10,7 @@ import pytest
 
 from anonlib.errors import Unsatisfiable
 from anonlib.exact import exact
+from anonlib.methods.trade_offs import grids, sentence
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy
 from anonlib.privacy.rho_privacy import RhoPrivacy
@@ -79,7 +80,7 @@ def test_the_most_that_is_believed_of_each_value() -> None:
 
 
 def test_bounds_that_leave_or_protect_nothing_are_named_and_not_proposed() -> None:
-    few = SensitiveCounts(("a", "b", "c"), np.array([54, 35, 11]))
+    few = SensitiveCounts(("a", "b", "c"), np.array([54, 36, 10]))
     loose = from_counts(METHODS["bucketize"].model_validate({"privacy": {"theta": "12"}}), few)
     assert loose is not None
     assert loose.at_asked.note.startswith("protects nothing of 100.00% of the records")
@@ -100,8 +101,23 @@ def test_bounds_that_leave_or_protect_nothing_are_named_and_not_proposed() -> No
 
 
 def test_nothing_is_proposed_where_every_bound_has_a_flaw() -> None:
-    points = (Point(Fraction(1), {"x": 3.0}, "leaves nothing"), Point(Fraction(2), {}, "cannot be kept"))
-    assert TradeOff("theta", Fraction(1), {"x": "x"}, "x", points).proposed is None
+    flawed = [Point(Fraction(k), {"x": 9.0 - k}, "leaves nothing") for k in range(1, 5)]
+    none = TradeOff("theta", Fraction(1), {"x": "x"}, "x", (*flawed, Point(Fraction(9), {}, "cannot be kept")))
+    assert none.proposed is None
+    told = sentence(none, "leaves nothing")
+    assert told.startswith(
+        ". As asked it leaves nothing. Every theta that was tried leaves nothing, or protects nothing, of some"
+    )
+    two = TradeOff(
+        "theta", Fraction(8), {"x": "x"}, "x", (Point(Fraction(8), {"x": 2.0}), Point(Fraction(9), {"x": 1.0}))
+    )
+    assert two.proposed is None
+    assert sentence(two) == sentence(None) == ""
+    assert [row[-1] for row in grids(none)[0].rows] == [
+        "asked; leaves nothing",
+        *["leaves nothing"] * 3,
+        "cannot be kept",
+    ]
 
 
 def test_a_knee_is_where_the_curve_bends() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from anonlib.errors import Unsatisfiable
+from anonlib.exact import text
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.rho_privacy import RhoPrivacy
 from anonlib.solvers.subtables.perturbation_partitioning import Partitioning, solve, solve_whole
@@ -53,8 +54,7 @@ def note_of(counts: SensitiveCounts, chosen: Partitioning) -> str:
 def offer(counts: SensitiveCounts, wanted: Perturb) -> str:
     """A clause for a refusal: the rho2 where giving more stops paying, with what it retains; "" where none leaves anything."""
     trade_off = of_rho2(counts, wanted)
-    useful = [point for point in trade_off.kept if not point.note]
-    if not useful:
+    if not trade_off.worth:
         return ""
-    at = next(point for point in useful if point.bound == trade_off.proposed)
-    return f"rho2: {at.bound} retains {at.measures['retention']:.2%} of the values"
+    at = next((point for point in trade_off.worth if point.bound == trade_off.proposed), trade_off.worth[0])
+    return f"rho2: {text(at.bound)} retains {at.measures['retention']:.2%} of the values"

@@ -59,10 +59,15 @@ class TradeOff:
         return tuple(point for point in self.points if self.cost in point.measures)
 
     @property
+    def worth(self) -> tuple[Point, ...]:
+        """The points that can be kept and have no note: they leave something of all records, and protect all."""
+        return tuple(point for point in self.kept if not point.note)
+
+    @property
     def proposed(self) -> Fraction | None:
-        """Where giving more stops paying: the knee of the points that have no note. None where all have one, or none can be kept."""
-        worth = [point for point in self.kept if not point.note]
-        return knee([(point.bound, point.measures[self.cost]) for point in worth]) if worth else None
+        """Where giving more stops paying: the knee of the points that are `worth` it. None of fewer than three, which have no knee."""
+        curve = [(point.bound, point.measures[self.cost]) for point in self.worth]
+        return knee(curve) if len(curve) >= 3 else None
 
     def with_measure(self, key: str, label: str, values: Mapping[Fraction, float], sample: int | None) -> TradeOff:
         """The same with one measure more, which becomes the cost. values : {bound: value} of the points that have one."""
