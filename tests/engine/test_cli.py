@@ -72,7 +72,7 @@ def test_explain_in_words_and_in_json(door):
     assert {v["threshold"] for v in found["values"]} == {"1/3"}
     assert found["trade_off"]["name"] == "l"
     assert found["trade_off"]["asked"] == "3"
-    assert "giving more stops paying" in outcome.out
+    assert "l: 3 is where giving more stops paying (see the table of l)" in " ".join(outcome.out.split())
 
 
 def test_explain_refuses_as_run_would(door):
