@@ -265,7 +265,9 @@ def test_explain_tells_the_buckets(releases, spark, name):
         found.trade_off.sample == N
     )  # the whole table; in one piece under beta, so that a release has what is foretold of it
     foretold, published = found.trade_off.at_asked.measures["gcp"], releases[name].manifest.utility["gcp"]
-    assert foretold == pytest.approx(published, rel=0.3) if name == "beta" else 0 < foretold < 1.2 * published
+    assert (
+        foretold == pytest.approx(published, rel=0.3) if name == "beta" else 0 < foretold < 1
+    )  # l: published in partitions of 90
     assert found.facts["trade_off"] == found.trade_off.to_dict()
     assert ("is where giving more stops paying (see the table of l)" in found.summary) == (
         name == "l"
