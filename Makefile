@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo stream-demo test nightly lint pure slow bench notebook env env-spark35 both clean
+.PHONY: help demo stream-demo test nightly lint pure slow bench notebook wheel env env-spark35 both clean
 
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ bench: env  ## every benchmark in turn: ratios and machine facts (hours at full 
 
 notebook: env  ## run the notebooks from beginning to end
 	@set -e; for notebook in notebooks/*.py; do echo "$$notebook"; $(BIN)/python "$$notebook"; done
+
+wheel: env  ## build the wheel, with jobs, examples and docs in it, into dist/
+	@$(BIN)/python scripts/build_wheel.py dist
 
 env:  ## set up .venv (newest Spark)
 	@$(PYTHON) scripts/setup_env.py .venv

@@ -1,4 +1,4 @@
-"""The command line: anonlib run | stream | explain | audit | query | evaluate | report | ledger.
+"""The command line: anonlib run | stream | explain | audit | query | evaluate | report | ledger | path.
 
 Results go to standard output (with --json as one JSON object), messages and progress to standard error. Exit codes: 0 done;
 2 bad spec, arguments or input; 3 the privacy requirement cannot be met; 4 the audit refused; 1 anything else.
@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.markup import escape as _escape
 from rich.table import Table
 
-from anonlib import increments, workflow
+from anonlib import increments, shipped, workflow
 from anonlib.engine import reading
 from anonlib.engine.session import SparkSession, session
 from anonlib.errors import AnonlibError, AuditRefused, Postponed, SpecError
@@ -32,6 +32,7 @@ from anonlib.evaluation.evaluation import Evaluation
 from anonlib.evaluation.risks import RiskMeasures
 from anonlib.exact import exact
 from anonlib.methods.recipe import Explanation, Grid
+from anonlib.release import account
 from anonlib.release.ledger import new_ledger, open_ledger
 from anonlib.release.ledger import void as void_release
 from anonlib.release.ledger_report import LedgerReport, looked_at
@@ -340,6 +341,17 @@ def ledger(
         raise AuditRefused(report.fault)
 
 
+@app.command()
+def path(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A job, an example or a page, e.g. anonymize.py; without it: the folder of all."),
+    ] = None,
+) -> None:
+    """Say where a job, an example spec, a file of Spark settings or a page of the docs lies in this installation."""
+    sys.stdout.write(f"{shipped.root() if name is None else shipped.path_of(name)}\n")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
@@ -465,9 +477,7 @@ def _show_release(release: Release) -> None:
     manifest = release.manifest
     out.print(f"\n[bold]Published[/] {_escape(release.path)}", soft_wrap=True)
     out.print(f"\n[bold]The guarantee[/]\n{_escape(manifest.guarantee.words)}")
-    rows = manifest.rows
-    parts = f"{rows.published:,} published + {rows.suppressed:,} suppressed + {rows.dropped:,} dropped"
-    out.print(f"\n[bold]Rows[/]      {rows.input:,} read = {parts}")
+    out.print(f"\n[bold]Rows[/]      {account.rows_line(manifest.rows)}")
     if manifest.persons is not None:
         out.print(f"[bold]Persons[/]   {increments.in_words(manifest.persons)}")
     for line in _solver_lines(manifest.solver):
@@ -487,12 +497,8 @@ def _show_release(release: Release) -> None:
 
 def _show_bounds(manifest: Manifest) -> None:
     """What was asked and achieved, and what the release is worth."""
-    for name, asked in manifest.guarantee.asked.items():
-        achieved = manifest.guarantee.achieved.get(name)
-        out.print(
-            f"[bold]{_escape(name):9}[/] asked {_escape(asked)}"
-            + (f", achieved {_escape(achieved)}" if achieved else "")
-        )
+    for name, line in account.bounds_lines(manifest):
+        out.print(f"[bold]{_escape(name):9}[/] {_escape(line)}")
     if manifest.utility:
         measures = ", ".join(f"{name} {value:,.4g}" for name, value in manifest.utility.items())
         out.print(f"[bold]Utility[/]   {_escape(measures)}")
@@ -522,11 +528,8 @@ def _solver_lines(solver: SolverPart, most: int = 8) -> list[str]:
     total = sum(part.number for part in solver.setting)
     more = f", and {len(solver.setting) - most:,} sizes more" if len(solver.setting) > most else ""
     lines = [f"[bold]{solver.unit.capitalize():9}[/] {total:,}: {', '.join(parts)}{more}" if parts else "", ""]
-    if solver.loss is not None:
-        proven = "" if solver.gap is None else f", proven within {solver.gap:.2%} of the best"
-        lines[1] = f"[bold]Loss[/]      {solver.loss:,} ({_escape(solver.name)}: {_escape(solver.status)}{proven})"
-    else:
-        lines[1] = f"[bold]Solver[/]    {_escape(solver.name)}: {_escape(solver.status)}"
+    how = _escape(account.chosen_line(solver))
+    lines[1] = f"[bold]Solver[/]    {how}" if solver.loss is None else f"[bold]Loss[/]      {solver.loss:,} ({how})"
     return [line for line in lines if line]
 
 

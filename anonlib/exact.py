@@ -14,7 +14,7 @@ anonlib.errors.SpecError: 0.29 is a binary float and cannot carry a guarantee: w
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 from anonlib.errors import SpecError
@@ -72,3 +72,18 @@ def text(number: Fraction) -> str:
     digits = str(abs(number.numerator) * 10**places // number.denominator).rjust(places + 1, "0")
     sign = "-" if number < 0 else ""
     return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
+
+
+def legible(number: Fraction, down: bool = False) -> str:
+    """`text` for a message: beside a fraction what it is as a decimal of four digits.
+
+    Rounded up, so that what is promised does not look stronger than it is, and what is said to be enough is; `down` for limits from above.
+
+    >>> legible(Fraction(1, 13)), legible(Fraction(1, 101766)), legible(Fraction(1, 50)), legible(Fraction(1, 13), down=True)
+    ('1/13 (0.07693)', '1/101766 (0.000009827)', '0.02', '1/13 (0.07692)')
+    """
+    exactly = text(number)
+    if "/" not in exactly:
+        return exactly
+    rounded = Context(prec=4, rounding=ROUND_FLOOR if down else ROUND_CEILING)
+    return f"{exactly} ({rounded.divide(Decimal(number.numerator), Decimal(number.denominator)):f})"

@@ -93,7 +93,7 @@ def _spelled(frame: DataFrame, columns: Columns) -> dict[str, str]:
     for role, name in columns.roles():
         if name.lower() not in there:
             close = get_close_matches(name.lower(), there, 1)
-            hint = f"; did you mean {there[close[0]]!r}?" if close else ""
+            hint = f"; did you mean {there[close[0]]!r}?" if close else "."
             raise SpecError(
                 f"columns.{role}: the table has no column {name!r}{hint} It has: {', '.join(frame.columns)}"
             )

@@ -42,26 +42,23 @@ from anonlib.hierarchy import Hierarchy
 from anonlib.kernels.ranked.fake_deal import FakeDeal
 from anonlib.kernels.ranked.fake_values import FakeValues
 from anonlib.kernels.ranked.round_robin import Deal, RoundRobin, composition
+from anonlib.methods import trade_offs
 from anonlib.methods.recipe import Draft, Explanation, Grid, Run, Say
 from anonlib.privacy.buckets import BucketSolution
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.privacy.f_privacy import FPrivacy, Thresholds, guarantee_words
+from anonlib.privacy.f_privacy import Thresholds, guarantee_words
+from anonlib.release import account
 from anonlib.release.bucketized import QIT, ST
 from anonlib.release.manifest import GuaranteePart, NodePart, RowsPart, SizePart, SolverPart, ValuePart
 from anonlib.solvers.buckets import choose, companions
 from anonlib.solvers.buckets import fake_values as fake_solver
 from anonlib.solvers.buckets.fake_values import FakePlan
+from anonlib.solvers.buckets.wanted import f_privacy
+from anonlib.solvers.trade_offs import of_thresholds
+from anonlib.solvers.trade_offs.registry import from_counts
+from anonlib.solvers.trade_offs.trade_off import TradeOff, with_offer
 from anonlib.spec.layouts import BUCKET_ID, COUNT
-from anonlib.spec.methods.bucketize import Bucketize, PrivacyWanted
-
-
-def f_privacy(wanted: PrivacyWanted) -> FPrivacy:
-    """The spec's plain numbers as a privacy model."""
-    if wanted.l is not None:
-        return FPrivacy.l_diversity(wanted.l)
-    return FPrivacy(
-        theta=wanted.theta, offset=wanted.offset or Fraction(0), default=wanted.default, own=dict(wanted.thresholds)
-    )
+from anonlib.spec.methods.bucketize import Bucketize
 
 
 def hierarchy_of(table: Microdata) -> Hierarchy | None:
@@ -100,13 +97,30 @@ def check_buckets(
         )
 
 
+def chosen_or_offered(
+    counts: SensitiveCounts,
+    wanted: Bucketize,
+    before: Mapping[str | None, int] | None,
+    hierarchy: Hierarchy | None = None,
+) -> tuple[Thresholds, BucketSolution]:
+    """`choose_buckets`, whose refusals end with a setting that gives a useful release, where one is known; with nodes none is."""
+    try:
+        return choose_buckets(counts, wanted, before, hierarchy)
+    except Unsatisfiable as refusal:
+        asked, as_l = f_privacy(wanted.privacy), wanted.privacy.l is not None
+        whole = hierarchy is None
+        offered = of_thresholds.offer(counts, asked, wanted.max_bucket_size, before, as_l) if whole else ""
+        raise Unsatisfiable(with_offer(str(refusal), offered)) from None
+
+
 def bucketize(table: Microdata, wanted: Bucketize, run: Run) -> Draft:
     """Publish `table` under F'-privacy."""
     run.say("counting the sensitive values (first pass)")
     statistics = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse)
     run.say(f"choosing buckets for {statistics.counts.n:,} records and {statistics.counts.m:,} sensitive values")
-    thresholds, solution = choose_buckets(statistics.counts, wanted, table.before, hierarchy_of(table))
-    run.say(f"solver {solution.solver}: {solution.setting}; loss {solution.loss:,}, gap {solution.gap:.2%}")
+    thresholds, solution = chosen_or_offered(statistics.counts, wanted, table.before, hierarchy_of(table))
+    proven = account.proven(solution.solver, solution.status, solution.gap)
+    run.say(f"{solution.setting} ({proven}); loss {solution.loss:,}")
     return publish_buckets(
         table,
         statistics,
@@ -174,16 +188,20 @@ def publish_buckets(
 
 
 def explain(table: Microdata, wanted: Bucketize, say: Say) -> Explanation:
-    """What `bucketize` would choose: one scan for the counts, then the driver alone."""
+    """What `bucketize` would choose and what its bound costs: one scan for the counts, then the driver alone."""
     say("counting the sensitive values")
     counts = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse).counts
     say(f"choosing buckets for {counts.n:,} records and {counts.m:,} sensitive values")
-    thresholds, solution = choose_buckets(counts, wanted, table.before, hierarchy_of(table))
+    thresholds, solution = chosen_or_offered(counts, wanted, table.before, hierarchy_of(table))
+    say("trading the bound against the size of buckets")
+    # bounds on nodes change with no single number
+    trade_off = None if thresholds.limited else from_counts(wanted, counts, table.before)
     fakes = None
     if wanted.fake_values and not wanted.avoid_negative_associations:
         buckets = solution.setting.buckets
         fakes = fake_solver.apportion(counts.counts, wanted.fake_values * buckets, buckets)
-    return explained_buckets(table.sensitive, BucketChoice(counts, thresholds, solution), wanted.fake_values, fakes)
+    choice = BucketChoice(counts, thresholds, solution)
+    return explained_buckets(table.sensitive, choice, trade_off, wanted.fake_values, fakes)
 
 
 @dataclass(frozen=True)
@@ -196,16 +214,23 @@ class BucketChoice:
 
 
 def explained_buckets(
-    sensitive: str, choice: BucketChoice, fake_values: int = 0, fakes: Int64Array | None = None, most: int = 20
+    sensitive: str,
+    choice: BucketChoice,
+    trade_off: TradeOff | None,
+    fake_values: int = 0,
+    fakes: Int64Array | None = None,
+    most: int = 20,
 ) -> Explanation:
-    """A choice of buckets in words and tables; Anatomy's too. `most` values are shown, those with the lowest thresholds first.
+    """A choice of buckets in words and tables; Anatomy's too. `most` values are shown, those that are protected least first.
 
     fakes : (m,) how often each value is a fake, None where that does not follow its frequency
     """
     counts, thresholds, solution = choice.counts, choice.thresholds, choice.solution
     setting = solution.setting
     sizes = [(s, b) for s, b in zip(setting.sizes, setting.numbers, strict=True)]
-    first = sorted(range(counts.m), key=lambda i: thresholds.fractions[i])[:most]
+    first = sorted(range(counts.m), key=lambda i: (-thresholds.fractions[i], -int(counts.counts[i])))[:most]
+    unbounded = sum(int(counts.counts[i]) for i in range(counts.m) if thresholds.fractions[i] >= 1)
+    note = of_thresholds.note_of(setting, unbounded / counts.n)
     values = tuple(
         (
             str(counts.values[i]),
@@ -217,14 +242,15 @@ def explained_buckets(
     )
     return Explanation(
         words=guarantee_words(sensitive, counts, thresholds, fake_values, fakes),
-        summary=f"Loss {solution.loss:,}, proven within {solution.gap:.2%} of the best ({solution.solver}: {solution.status}, "
-        f"{solution.seconds:.1f} s); mean squared bucket size {setting.msbs:.2f}",
+        summary=f"Loss {solution.loss:,} ({account.proven(solution.solver, solution.status, solution.gap)}; {solution.seconds:.1f} s); "
+        f"mean squared bucket size {setting.msbs:.2f}{trade_offs.sentence(trade_off, note)}",
         grids=(
+            *trade_offs.grids(trade_off),
             Grid(("bucket size", "buckets", "records"), tuple((str(s), f"{b:,}", f"{s * b:,}") for s, b in sizes)),
             Grid(
                 ("value", "records", "share of the table", "at most in any bucket"),
                 values,
-                f"... and {counts.m - most:,} values with higher thresholds" if counts.m > most else "",
+                f"... and {counts.m - most:,} values with lower thresholds" if counts.m > most else "",
             ),
             *_grid_of_nodes(choice, most),
         ),
@@ -243,9 +269,11 @@ def explained_buckets(
                 {"value": v, "count": int(counts.counts[i]), "threshold": text(thresholds.fractions[i])}
                 for i, v in enumerate(counts.values)
             ],
-        }
-        | ({} if thresholds.tree is None else {"nodes": _nodes_explained(choice)}),
+            **({} if thresholds.tree is None else {"nodes": _nodes_explained(choice)}),
+            **trade_offs.facts(trade_off),
+        },
         choice=choice,
+        trade_off=trade_off,
     )
 
 

@@ -43,19 +43,19 @@ from anonlib.kernels.classes.mondrian import mondrian
 from anonlib.kernels.hilbert import hilbert_positions
 from anonlib.kernels.matching.far_apart import far_apart
 from anonlib.kernels.matching.match_boxes import match_boxes
-from anonlib.kernels.matching.matching_deal import deal, into_pools
+from anonlib.kernels.matching.matching_deal import DealtRecords, deal, into_pools
 from anonlib.kernels.matching.matching_graph import matching_graph
 from anonlib.kernels.matching.rainbow_colouring import rainbow_matching
 from anonlib.keyed import Stream
 from anonlib.methods import boxed
 from anonlib.methods.boxed import Coded
 from anonlib.methods.recipe import Draft, Run
-from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.l_diversity import LDiversity
-from anonlib.privacy.match_buckets import MatchBuckets
+from anonlib.privacy.match_buckets import MatchBuckets, mean_matches
 from anonlib.release.manifest import GuaranteePart, RowsPart, SolverPart, ValuePart
 from anonlib.solvers.matching.match_partitions import MAX_BUCKET, Bucketing, GoodPool, merged_runs
+from anonlib.solvers.trade_offs.of_matches import bound_of, bucketing_at
 from anonlib.spec.methods.heterogeneous import Heterogeneous
 
 ORDER = "heterogeneous: order of the records of a partition"
@@ -69,8 +69,7 @@ WORKING = "matched"
 
 def bucketing(counts: SensitiveCounts, wanted: Heterogeneous) -> Bucketing:
     """What is asked, over the whole table's counts."""
-    likeness = None if wanted.beta is None else BetaLikeness(wanted.beta, counts.counts)
-    return Bucketing(wanted.l, likeness, None if wanted.remainder is None else wanted.remainder == "dummy")
+    return bucketing_at(counts, wanted, bound_of(wanted))
 
 
 def whole_table(column: str, counts: SensitiveCounts, promised: Bucketing) -> list[MatchBuckets]:
@@ -80,11 +79,6 @@ def whole_table(column: str, counts: SensitiveCounts, promised: Bucketing) -> li
         assert promised.l is not None
         raise Unsatisfiable(_not_eligible(column, counts, promised))
     return pools
-
-
-def mean_matches(pools: list[MatchBuckets]) -> float:
-    """The number of matches of a record, on average over all pools."""
-    return sum(pool.mu**2 * pool.size for pool in pools) / sum(pool.mu * pool.size for pool in pools)
 
 
 def _not_eligible(column: str, counts: SensitiveCounts, promised: Bucketing) -> str:
@@ -217,15 +211,21 @@ class Matching:
         members = into_pools(sensitive, pools, Stream(self.key, POOLS, place))
         return list(zip(pools, members, strict=True))
 
-    def matched(
+    def graph(
         self, columns: list[Codes], sensitive: Int64Array, buckets: MatchBuckets, partition: int
-    ) -> dict[str, Any]:
-        """One pool's records, each with its box, its matches and the value it is published with."""
+    ) -> tuple[DealtRecords, list[Codes], Int32Array]:
+        """One pool's records in the order of their buckets, their columns, and (n, mu) the records that each matches."""
         dealt = deal(sensitive, buckets, Stream(self.key, DEAL, partition))
         if self.far_apart:
             dealt = far_apart(columns, self.domains, dealt)
         own = [column[dealt.source] for column in columns]
-        matches = matching_graph(own, self.domains, dealt, buckets.distinct, self.matching)
+        return dealt, own, matching_graph(own, self.domains, dealt, buckets.distinct, self.matching)
+
+    def matched(
+        self, columns: list[Codes], sensitive: Int64Array, buckets: MatchBuckets, partition: int
+    ) -> dict[str, Any]:
+        """One pool's records, each with its box, its matches and the value it is published with."""
+        dealt, own, matches = self.graph(columns, sensitive, buckets, partition)
         assigned = rainbow_matching(matches, self.key, partition)
         n = len(assigned)
         return boxed.box_columns(match_boxes(own, self.domains, matches), np.arange(n)) | {

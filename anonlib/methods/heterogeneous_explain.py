@@ -1,29 +1,41 @@
-"""What heterogeneous generalization would choose: one scan for the counts, then the driver alone."""
+"""What heterogeneous generalization would choose, and what l or beta costs: certainty penalty on a sample.
+
+The passes of counts and domains, one scan for the sample, then the driver alone.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
+from anonlib.engine.codes import sampled
 from anonlib.engine.microdata import Microdata
 from anonlib.exact import text
-from anonlib.methods import boxed
-from anonlib.methods.heterogeneous import bucketing, mean_matches, thresholds, whole_table, words
+from anonlib.methods import boxed, trade_offs
+from anonlib.methods.boxed import Coded
+from anonlib.methods.heterogeneous import bucketing, thresholds, whole_table, words
+from anonlib.methods.heterogeneous_sample import SAMPLE, certainty_penalty
 from anonlib.methods.recipe import Explanation, Grid, Say
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.privacy.match_buckets import MatchBuckets
+from anonlib.privacy.match_buckets import MatchBuckets, mean_matches
 from anonlib.solvers.matching.beta_buckets import by_l_diversity, fewest_dummies, largest_buckets, published_bound
 from anonlib.solvers.matching.beta_pools import ALGORITHM
+from anonlib.solvers.trade_offs.of_matches import NOT_LOOKED_AT, bound_of, note_of, of_matches
+from anonlib.solvers.trade_offs.trade_off import TradeOff
 from anonlib.spec.methods.heterogeneous import Heterogeneous
 
 MOST = 20
 
 
 def explain(table: Microdata, wanted: Heterogeneous, say: Say) -> Explanation:
-    """The pools of the whole table; partitions are held to the same, with about as many matches."""
-    counts = boxed.count(table, say).counts
+    """The pools of the whole table, and the penalty over l or beta on a sample. Partitions are held to the same, with about as many
+    matches."""
+    statistics = boxed.count(table, say)
+    counts = statistics.counts
     promised = bucketing(counts, wanted)
     whole = whole_table(table.sensitive, counts, promised)
+    coded = boxed.read_coded(table, [statistics], False, say)
+    trade_off = _trade_off(coded, wanted, whole, say)
     size = counts.n if wanted.partition_size == "all" else int(wanted.partition_size)
     partitions = max(1, counts.n // size)
     bounds = thresholds(counts, promised)
@@ -31,7 +43,7 @@ def explain(table: Microdata, wanted: Heterogeneous, say: Say) -> Explanation:
     choices = _pools(whole) if promised.l is not None or promised.dummies is None else {}
     if likeness is not None:
         choices |= _choices(counts, likeness, promised.dummies is not False)
-    first = np.argsort(-counts.counts, kind="stable")[:MOST].tolist()
+    first = sorted(range(counts.m), key=lambda i: (-bounds[i], -int(counts.counts[i])))[:MOST]
     values = tuple(
         (
             str(counts.values[i]),
@@ -42,14 +54,15 @@ def explain(table: Microdata, wanted: Heterogeneous, say: Say) -> Explanation:
         )
         for i in first
     )
-    more = f"... and {counts.m - MOST:,} less frequent values" if counts.m > MOST else ""
+    more = f"... and {counts.m - MOST:,} values that are protected more" if counts.m > MOST else ""
     shapes = ", ".join(f"{pool.mu:,} of {pool.size:,}" for pool in whole)
     counted = likeness is not None or wanted.far_apart
     return Explanation(
         words=words(table.sensitive, wanted),
         summary=f"Matches every record with {mean_matches(whole):,.0f} of the table's {counts.n:,} on average, from buckets of equal size: "
-        f"{shapes} records ({whole[0].algorithm}), in {partitions:,} partition(s) or fewer",
+        f"{shapes} records ({whole[0].algorithm}), in {partitions:,} partition(s) or fewer{trade_offs.sentence(trade_off, note_of(whole))}",
         grids=(
+            *trade_offs.grids(trade_off),
             Grid(
                 ("buckets by", "matches", "bucket size", "dummies", "left out", "beta kept", "bound of equation 7"),
                 tuple((name, *_buckets_row(buckets, counts, likeness)) for name, buckets in choices.items()),
@@ -69,8 +82,24 @@ def explain(table: Microdata, wanted: Heterogeneous, say: Say) -> Explanation:
             "left_out": sum(pool.left_out for pool in whole) if counted else 0,
             "partitions": partitions,
             "choices": {name: buckets.mu for name, buckets in choices.items()},
+            **trade_offs.facts(trade_off),
         },
         choice=whole,
+        trade_off=trade_off,
+    )
+
+
+def _trade_off(coded: Coded, wanted: Heterogeneous, whole: list[MatchBuckets], say: Say) -> TradeOff:
+    """Matches over the bound by the whole table's counts, and the certainty penalty on a sample."""
+    say("trading the bound against matches")
+    trade_off = of_matches(coded.statistics[0].counts, wanted, {bound_of(wanted): whole})
+    columns, sensitive = sampled(coded.frame, SAMPLE, coded.n)
+    say(f"matching {len(columns[0]):,} records for each bound")
+    may = [point.bound for point in trade_off.points if point.measures or point.note == NOT_LOOKED_AT]
+    penalties = {bound: certainty_penalty(columns, coded.domains, sensitive[0], wanted, bound) for bound in may}
+    measured = {bound: penalty for bound, penalty in penalties.items() if penalty is not None}
+    return (
+        trade_off.with_measure("gcp", "certainty penalty (GCP)", measured, len(columns[0])) if measured else trade_off
     )
 
 

@@ -31,16 +31,20 @@ from anonlib.engine.relational import with_columns
 from anonlib.engine.statistics import SensitiveStatistics, sensitive_statistics
 from anonlib.engine.tables import project, types
 from anonlib.engine.values import with_values
+from anonlib.errors import Unsatisfiable
 from anonlib.exact import text
 from anonlib.kernels.ranked.perturb import CODE_BITS
 from anonlib.kernels.ranked.perturb import Perturb as PerturbKernel
+from anonlib.methods import trade_offs
 from anonlib.methods.recipe import Draft, Explanation, Grid, Run, Say
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.rho_privacy import RhoPrivacy, guarantee_words
-from anonlib.privacy.subtables import SubTable, belief_in_groups
+from anonlib.privacy.subtables import SubTable, belief_in_groups, beliefs
 from anonlib.release.manifest import GuaranteePart, RowsPart, SizePart, SolverPart, ValuePart
 from anonlib.release.perturbed import DOMAIN, MICRODATA, OPERATORS, operator_types
 from anonlib.solvers.subtables.perturbation_partitioning import Partitioning, solve, solve_whole
+from anonlib.solvers.trade_offs.of_beliefs import note_of, of_rho2, offer
+from anonlib.solvers.trade_offs.trade_off import TradeOff, with_offer
 from anonlib.spec.layouts import SUBTABLE
 from anonlib.spec.methods.perturb import Perturb
 from anonlib.sql import quoted
@@ -118,9 +122,10 @@ def perturb(table: Microdata, wanted: Perturb, run: Run) -> Draft:
 
 
 def explain(table: Microdata, wanted: Perturb, say: Say) -> Explanation:
-    """What `perturb` would choose: one scan for the counts, then the driver alone."""
+    """What `perturb` would choose and what rho2 costs: one scan for the counts, then the driver alone."""
     table, _, _, choice = _counted_and_chosen(table, wanted, say)
-    return explained_subtables(_words(table, wanted, choice), choice)
+    say("trading the bound against what is retained")
+    return explained_subtables(_words(table, wanted, choice), choice, of_rho2(choice.counts, wanted))
 
 
 def _counted_and_chosen(
@@ -131,7 +136,11 @@ def _counted_and_chosen(
     say("counting the sensitive values (first pass)")
     statistics = sensitive_statistics(table.frame, column, table.keep, table.refuse, table.sensitive_columns)
     say(f"choosing sub-tables for {statistics.counts.n:,} records and {statistics.counts.m:,} sensitive values")
-    choice = choose_subtables(statistics.counts, wanted)
+    try:
+        choice = choose_subtables(statistics.counts, wanted)
+    except Unsatisfiable as refusal:
+        offered = offer(statistics.counts, wanted)
+        raise Unsatisfiable(with_offer(str(refusal), offered)) from None
     say(_summary(choice))
     return table, column, statistics, choice
 
@@ -164,9 +173,10 @@ def _operator(i: int, part: SubTable, texts: list[tuple[str | None, ...]]) -> tu
     return (i, part.size, domain, part.counts.tolist(), part.domain_size, float(gamma), text(gamma), kept)
 
 
-def explained_subtables(words: str, choice: PerturbChoice, most: int = 20) -> Explanation:
-    """A choice of sub-tables in words and tables; the `most` largest are shown."""
+def explained_subtables(words: str, choice: PerturbChoice, trade_off: TradeOff, most: int = 20) -> Explanation:
+    """A choice of sub-tables in words and tables; the `most` largest are shown, and the `most` values that are protected least."""
     partitioning, counts = choice.partitioning, choice.counts
+    values, hidden_values = _least_protected(choice, most)
     largest = sorted(enumerate(partitioning.subtables), key=lambda it: (-it[1].size, it[0]))[:most]
     rows = tuple(
         (
@@ -182,8 +192,9 @@ def explained_subtables(words: str, choice: PerturbChoice, most: int = 20) -> Ex
     hidden = len(partitioning.subtables) - len(rows)
     return Explanation(
         words=words,
-        summary=_summary(choice),
+        summary=_summary(choice) + trade_offs.sentence(trade_off, note_of(counts, partitioning)),
         grids=(
+            *trade_offs.grids(trade_off),
             Grid(
                 ("", "sub-tables", "mean retention", "error bound", "error of a count"),
                 tuple(
@@ -202,6 +213,11 @@ def explained_subtables(words: str, choice: PerturbChoice, most: int = 20) -> Ex
                 rows,
                 f"... and {hidden:,} smaller ones" if hidden else "",
             ),
+            Grid(
+                ("value", "records", "share of the table", "believed at most"),
+                values,
+                f"... and {hidden_values:,} values that are believed less" if hidden_values else "",
+            ),
         ),
         facts={
             "records": counts.n,
@@ -219,9 +235,28 @@ def explained_subtables(words: str, choice: PerturbChoice, most: int = 20) -> Ex
                 for t in partitioning.subtables
             ],
             "seconds": partitioning.seconds,
+            **trade_offs.facts(trade_off),
         },
         choice=choice,
+        trade_off=trade_off,
     )
+
+
+def _least_protected(choice: PerturbChoice, most: int) -> tuple[tuple[tuple[str, ...], ...], int]:
+    """The `most` values that may be believed most after the release, most first, and how many there are besides."""
+    counts = choice.counts
+    believed = beliefs(choice.partitioning.subtables, counts.m)
+    first = sorted(range(counts.m), key=lambda i: (-believed[i], -int(counts.counts[i]), i))[:most]
+    rows = tuple(
+        (
+            str(counts.values[i]),
+            f"{int(counts.counts[i]):,}",
+            f"{float(counts.frequency(i)):.4%}",
+            percent(believed[i]) + ("" if choice.protected[i] else ", not protected (its share is above rho1)"),
+        )
+        for i in first
+    )
+    return rows, counts.m - len(rows)
 
 
 def _summary(choice: PerturbChoice) -> str:

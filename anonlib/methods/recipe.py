@@ -9,6 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.relational import DataFrame
 from anonlib.release.manifest import GuaranteePart, QuasiIdentifierPart, RowsPart, SolverPart
+from anonlib.solvers.trade_offs.trade_off import TradeOff
 from anonlib.spec.layouts import LayoutName
 from anonlib.spec.method import Method
 
@@ -71,6 +72,7 @@ class Explanation:
     words  : the promise; summary : the choice in a sentence; grids : the choice in tables
     facts  : the same as plain values, for JSON
     choice : the solver's own answer, for notebooks
+    trade_off : the method's bound against what it costs, around the bound that is asked; None where there is none
     """
 
     words: str
@@ -78,6 +80,7 @@ class Explanation:
     grids: tuple[Grid, ...]
     facts: Mapping[str, Any]
     choice: Any = None
+    trade_off: TradeOff | None = None
 
 
 Parameters = TypeVar("Parameters", bound=Method, contravariant=True)

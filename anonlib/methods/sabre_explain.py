@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -17,6 +16,7 @@ from anonlib.exact import text
 from anonlib.kernels.classes.equivalence_classes import TakeOut
 from anonlib.kernels.classes.halving import Records, information_loss
 from anonlib.methods import sabre_sub_buckets as sub_buckets
+from anonlib.methods import trade_offs
 from anonlib.methods.boxed import Classes, read_coded
 from anonlib.methods.recipe import Explanation, Grid, Say
 from anonlib.methods.sabre import Asked, asked, halving, packing_details, symmetric, together
@@ -26,11 +26,14 @@ from anonlib.privacy.t_closeness import TCloseness, guarantee_words
 from anonlib.solvers.classes.ec_size_tree import choose
 from anonlib.solvers.classes.sabre_buckets import BucketPartition
 from anonlib.solvers.classes.sub_buckets import Packing, pack
+from anonlib.solvers.trade_offs.trade_off import Point, TradeOff, knee
 from anonlib.spec.methods.sabre import Sabre
 from anonlib.words import HOW_CLASSES_CAME
 
 SAMPLE = 20_000
 """Records that the trade-off is computed on; they reach the driver."""
+AIL = "ail"
+ONE_CLASS = "leaves nothing: one class of the whole sample"
 GRID = tuple(Fraction(i, 100) for i in (5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55))
 
 
@@ -60,19 +63,21 @@ def explain(table: Microdata, wanted: Sabre, say: Say) -> Explanation:
     columns, sensitive = sampled(coded.frame, SAMPLE, promised.n)
     say(f"trading closeness against information loss on {len(columns[0]):,} records")
     grid = sorted({*GRID, wanted.t})
-    curve = tuple((t, average_loss(columns, coded.domains, sensitive, promised, wanted, t)) for t in grid)
+    points = tuple(point(columns, coded.domains, sensitive, promised, wanted, t) for t in grid)
+    trade_off = TradeOff("t", wanted.t, {AIL: "average information loss"}, AIL, points, len(columns[0]))
+    curve = tuple((each.bound, each.measures[AIL]) for each in points)
     choice = Choice(packing, published, curve, knee(curve))
-    return _explanation(table, wanted, promised, len(columns[0]), choice)
+    return _explanation(table, wanted, promised, trade_off, choice)
 
 
-def average_loss(
+def point(
     columns: list[Codes],
     domains: tuple[Domain, ...],
     sensitive: list[Int64Array],
     promised: Asked,
     wanted: Sabre,
     t: Fraction,
-) -> float:
+) -> Point:
     """AIL of a table that consists of these records alone, published at t."""
     own = [
         TCloseness(each.distance, np.bincount(codes, minlength=each.distance.m), t)
@@ -94,38 +99,22 @@ def average_loss(
     each = np.arange(n, dtype=np.int64)
     records = Records(columns, domains, sensitive, promised.sizes, each, each)
     loss = information_loss(records, each, classes, int(classes.max()) + 1)
-    return float((loss * np.bincount(classes)).sum() / n / len(columns))
+    ail = float((loss * np.bincount(classes)).sum() / n / len(columns))
+    return Point(t, {AIL: ail}, "" if classes.any() else ONE_CLASS)
 
 
-def knee(curve: Sequence[tuple[Fraction, float]]) -> Fraction:
-    """The t whose point lies farthest below the straight line between the ends of the curve; the smallest t of a flat one."""
-    t = np.array([float(point) for point, _ in curve])
-    loss = np.array([value for _, value in curve])
-    if loss[0] <= loss[-1] or len(curve) < 3:
-        return curve[0][0]
-    line = loss[0] + (loss[-1] - loss[0]) * (t - t[0]) / (t[-1] - t[0])
-    return curve[int(np.argmax(line - loss))][0]
-
-
-def _explanation(table: Microdata, wanted: Sabre, promised: Asked, sampled: int, choice: Choice) -> Explanation:
+def _explanation(table: Microdata, wanted: Sabre, promised: Asked, trade_off: TradeOff, choice: Choice) -> Explanation:
     how = {
         "symmetric": "classes of the same of every sub-bucket",
         "refined": "splitting classes on",
         "published": f"{wanted.neighbours or 'approximate'} neighbours",
     }[wanted.way]
-    at = dict(choice.curve)[wanted.t]
+    at = trade_off.at_asked
     words = " ".join(
         guarantee_words(name, closeness, promised.k if i == 0 else 1, HOW_CLASSES_CAME.get(wanted.way))
         for i, (name, closeness) in enumerate(zip(table.sensitive_columns, promised.closeness, strict=True))
     )
-    rows = tuple((text(t), f"{loss:.4f}", "asked" if t == wanted.t else "") for t, loss in choice.curve)
-    grids = [
-        Grid(
-            ("t", "average information loss", ""),
-            rows,
-            f"on {sampled:,} of {promised.n:,} records; more records lose less",
-        )
-    ]
+    grids = [*trade_offs.grids(trade_off)]
     chosen: dict[str, Any] = {}
     if choice.packing is not None:
         chosen = packing_details(choice.packing) | {"worst_distance": [text(each) for each in choice.packing.worst]}
@@ -138,18 +127,20 @@ def _explanation(table: Microdata, wanted: Sabre, promised: Asked, sampled: int,
             grids.append(Grid(("class size", "classes"), sizes))
     return Explanation(
         words=words,
-        summary=f"By {how}, t: {text(wanted.t)} costs an average information loss of {at:.4f} on the sample; "
-        f"t: {text(choice.proposed)} is where giving more closeness away stops paying",
+        summary=f"By {how}, t: {text(wanted.t)} costs an average information loss of {at.measures[AIL]:.4f} on the sample; "
+        f"t: {text(choice.proposed)} is where giving more closeness away stops paying{trade_offs.sentence(None, at.note)}",
         grids=tuple(grids),
         facts={
             "records": promised.n,
             "sensitive_values": list(promised.sizes),
             **chosen,
-            "sample": sampled,
+            "sample": trade_off.sample,
             "curve": [{"t": text(t), "ail": loss} for t, loss in choice.curve],
             "proposed_t": text(choice.proposed),
+            **trade_offs.facts(trade_off),
         },
         choice=choice,
+        trade_off=trade_off,
     )
 
 

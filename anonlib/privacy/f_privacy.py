@@ -16,7 +16,7 @@ import numpy as np
 from anonlib import words
 from anonlib.arrays import Int64Array
 from anonlib.errors import SpecError, Unsatisfiable
-from anonlib.exact import ceil_over, exact, floor_times, text
+from anonlib.exact import ceil_over, exact, floor_times, legible, text
 from anonlib.hierarchy import Hierarchy
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.value_tree import ValueTree, refuse_root, unknown_names, value_tree
@@ -156,8 +156,8 @@ class FPrivacy:
 def _refusal(n: int, kind: str, offending: list[tuple[str, int, Fraction]]) -> str:
     """Why Lemma 1 forbids thresholds. offending : (who, records of n, threshold)."""
     lines = [
-        f"{who}: {records:,} of {n:,} records ({records / n:.4%}), threshold {text(threshold)}, smallest that works "
-        f"{text(Fraction(records, n))}"
+        f"{who}: {records:,} of {n:,} records ({records / n:.4%}), threshold {legible(threshold)}, smallest that works "
+        f"{legible(Fraction(records, n))}"
         for who, records, threshold in offending
     ]
     return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -64,3 +65,13 @@ def match_buckets(
     bucket, value, records, dummies = np.array([[b, v, *contents[b, v]] for b, v in keys], dtype=np.int64).T
     mu = int(bucket.max()) + 1
     return MatchBuckets(mu, size, bucket, value, records, dummies, suppressed, distinct, algorithm)
+
+
+def records(pools: Sequence[MatchBuckets]) -> int:
+    """How many records all pools hold, dummies among them."""
+    return sum(pool.mu * pool.size for pool in pools)
+
+
+def mean_matches(pools: Sequence[MatchBuckets]) -> float:
+    """The number of matches of a record, on average over all pools."""
+    return sum(pool.mu**2 * pool.size for pool in pools) / records(pools)

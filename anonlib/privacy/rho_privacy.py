@@ -28,7 +28,7 @@ import numpy as np
 from anonlib import words
 from anonlib.arrays import BoolArray
 from anonlib.errors import SpecError, Unsatisfiable
-from anonlib.exact import exact, text
+from anonlib.exact import exact, legible, text
 from anonlib.privacy.counts import SensitiveCounts
 
 
@@ -69,17 +69,17 @@ class RhoPrivacy:
             rarest = min(range(counts.m), key=lambda i: (int(counts.counts[i]), i))
             share = counts.frequency(rarest)
             raise Unsatisfiable(
-                f"rho1: no sensitive value has a share of at most {text(self.rho1 or self.rho2)} of the records, so nothing would be "
-                f"protected; the rarest, {counts.values[rarest]!r}, has {text(share)}: raise rho1 to at least that, or leave it out"
+                f"rho1: no sensitive value has a share of at most {legible(self.rho1 or self.rho2)} of the records, so nothing would be "
+                f"protected; the rarest, {counts.values[rarest]!r}, has {legible(share)}: raise rho1 to at least that, or leave it out"
             )
         most = int(counts.counts[is_protected].max())
         share = Fraction(most, counts.n)
         if share >= self.rho2:
             offending = [i for i in np.flatnonzero(is_protected).tolist() if counts.frequency(i) >= self.rho2]
             raise Unsatisfiable(
-                f"rho2: {text(self.rho2)} cannot be kept for {_named(counts, offending)}: a share of {text(share)} of the records is "
-                f"known before anything is published; any rho2 above {text(share)} works (the weakest that is needed), "
-                f"or name a rho1 below {text(min(counts.frequency(i) for i in offending))} to protect only rarer values"
+                f"rho2: {legible(self.rho2)} cannot be kept for {_named(counts, offending)}: a share of {legible(share)} of the records is "
+                f"known before anything is published; any rho2 above {legible(share)} works (the weakest that is needed), "
+                f"or name a rho1 below {legible(min(counts.frequency(i) for i in offending), down=True)} to protect only rarer values"
             )
         return is_protected
 

@@ -110,3 +110,12 @@ def belief_in_groups(subtables: SubTables, group: Int64Array) -> Fraction:
         y, s = int(counts[at]), int(held[at])
         largest = max(largest, (y * t.gamma + s - y) / (y * t.gamma + t.size - y))
     return largest
+
+
+def beliefs(subtables: SubTables, values: int) -> list[Fraction]:
+    """Of each of `values` values: the most that is believed of it after the release, in any sub-table that has it. Exact."""
+    largest = [Fraction(0)] * values
+    for t in subtables:
+        for code, count in zip(t.codes.tolist(), t.counts.tolist(), strict=True):
+            largest[code] = max(largest[code], posterior(Fraction(count, t.size), t.gamma))
+    return largest

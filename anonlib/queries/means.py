@@ -52,6 +52,8 @@ class MeanEstimate:
         return MeanEstimate(answers, estimator, (mean - half, mean + half), mean, error)
 
     def __str__(self) -> str:
+        if math.isnan(self.estimate):
+            return "no mean: nobody who is asked for has a number there"
         if self.estimator == "exact":
             return f"{self.estimate:,.6g} (exact)"
         if self.interval is None:

@@ -33,7 +33,8 @@ def groups(
     for name in by:
         spelled = names.get(name.lower())
         if spelled is None:
-            raise SpecError(f"by: there is no column {name!r} in this release; its columns are {', '.join(columns)}")
+            listed = [*(c for c in columns if c not in sensitive), *(f"{c} (sensitive)" for c in sensitive)]
+            raise SpecError(f"by: there is no column {name!r} in this release; its columns are {', '.join(listed)}")
         if spelled in sensitive:
             raise SpecError(f"by: {name!r} is sensitive; its distribution is given in every group, so leave it out")
         if spelled in spelled_of:

@@ -18,6 +18,7 @@ from anonlib.exact import text
 from anonlib.hierarchy import hierarchy_of
 from anonlib.methods import bucketize, heterogeneous
 from anonlib.privacy.counts import SensitiveCounts
+from anonlib.privacy.match_buckets import mean_matches
 from anonlib.privacy.sub_buckets import JointValues
 from anonlib.privacy.t_closeness import GroundDistance, TCloseness
 from anonlib.release.manifest import GuaranteePart, Manifest
@@ -137,7 +138,7 @@ def _of_perturbation(wanted: Perturb, counts: SensitiveCounts) -> Curve | None:
 def _matches(wanted: Heterogeneous, counts: SensitiveCounts, name: str) -> Cost:
     def of(bound: Any) -> float:
         promised = heterogeneous.bucketing(counts, wanted.model_copy(update={name: bound}))
-        return heterogeneous.mean_matches(heterogeneous.whole_table("", counts, promised))
+        return mean_matches(heterogeneous.whole_table("", counts, promised))
 
     return of
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 from decimal import Decimal
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 
+from anonlib.engine.microdata import _spelled
+from anonlib.errors import SpecError
+from anonlib.spec.release import Columns
 from tests.door import VALUES, bucketize, counted, people, with_column
 
 pytestmark = pytest.mark.spark
@@ -74,7 +78,13 @@ def test_files_that_disagree_on_a_column(door):
 
 def test_a_column_that_is_missing(door):
     outcome = door.run(people(), columns=columns(other=["note", "contry"]))
-    outcome.refused(2, "columns.other", "'contry'", "did you mean 'country'?")
+    outcome.refused(2, "columns.other", "'contry'", "did you mean 'country'? It has: age, ")
+
+
+def test_a_column_that_is_missing_and_like_no_other():
+    wanted = Columns.model_validate({"quasi_identifiers": ["zzzz"], "sensitive": "illness"})
+    with pytest.raises(SpecError, match=r"no column 'zzzz'\. It has: age, illness$"):
+        _spelled(SimpleNamespace(columns=["age", "illness"]), wanted)
 
 
 def test_a_column_that_nobody_named(door):

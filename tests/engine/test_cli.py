@@ -81,10 +81,15 @@ def test_explain_in_words_and_in_json(door):
     assert found["sensitive_values"] == 6
     assert sum(part["size"] * part["number"] for part in found["setting"]) == 60
     assert {v["threshold"] for v in found["values"]} == {"1/3"}
+    assert found["trade_off"]["name"] == "l"
+    assert found["trade_off"]["asked"] == "3"
+    assert "l: 3 is where giving more stops paying (see the table of l)" in " ".join(outcome.out.split())
 
 
 def test_explain_refuses_as_run_would(door):
-    assert door.run(people(60, ("flu", "cold")), command="explain").refused(3, "'flu': 30 of 60")
+    assert door.run(people(60, ("flu", "cold")), command="explain").refused(
+        3, "'flu': 30 of 60", "l: 2 gives a release in buckets of at most 20 records"
+    )
 
 
 @pytest.mark.every_spark

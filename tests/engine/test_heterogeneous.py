@@ -20,6 +20,7 @@ from anonlib.errors import SpecError
 from anonlib.hierarchy import parse_hierarchy
 from anonlib.methods import heterogeneous as recipe
 from anonlib.release import storage
+from anonlib.release.account import rows_line
 from anonlib.solvers.matching.match_partitions import Bucketing
 from anonlib.spec.load import parse_spec
 from tests.thorough import cases, some
@@ -111,6 +112,7 @@ def test_matches_keep_the_promise_and_boxes_are_theirs(releases, name):
     assert made.published + made.suppressed == N
     # everybody is published, and nobody else, but where a remainder is asked for
     assert (made.suppressed > 0, made.dummy > 0) == (name == "suppress", name == "made up")
+    assert (f"{made.dummy:,} dummies" in rows_line(made)) == (name == "made up")
     assert sum(row["dummy"] for row in evidence) == made.dummy
     of = {(row["partition"], row["record"]): row for row in evidence}
     values, boxes = [part.value for part in manifest.guarantee.values], Counter()
@@ -262,6 +264,17 @@ def test_explain_tells_the_buckets(releases, spark, name):
     assert found.facts["matches"] == releases[name].manifest.solver.details["whole_table"]["matches"]
     assert found.facts["matches"] == 3 or name == "beta"
     assert len(found.grids[-1].rows) == len(ILL)
+    assert (
+        found.trade_off.sample == N
+    )  # the whole table; in one piece under beta, so that a release has what is foretold of it
+    foretold, published = found.trade_off.at_asked.measures["gcp"], releases[name].manifest.utility["gcp"]
+    assert (
+        foretold == pytest.approx(published, rel=0.3) if name == "beta" else 0 < foretold < 1
+    )  # l: published in partitions of 90
+    assert found.facts["trade_off"] == found.trade_off.to_dict()
+    assert ("is where giving more stops paying (see the table of l)" in found.summary) == (
+        name == "l"
+    )  # beta: all but one have a flaw
 
 
 def test_evidence_goes_with_a_release_that_fails_at_the_last_step(releases, monkeypatch):

@@ -215,7 +215,7 @@ def test_several_sensitive_columns_are_one(door):
 
 def test_what_cannot_be_kept_is_refused_with_the_weakest_setting(door, source):
     door.run(source, method={"perturb": {"rho2": "1/4"}}).refused(
-        3, "rho2: 0.25", "'A' (28.58 %)", "any rho2 above 2/7 works"
+        3, "rho2: 0.25", "'A' (28.58 %)", "any rho2 above 2/7 (0.2858) works", "of the values"
     )
     door.run(source, method={"perturb": {"rho1": "0.001", "rho2": "1/4"}}).refused(3, "rho1: ", "'G', has 1/42")
     empty = door.input(table().slice(0, 0), "empty")

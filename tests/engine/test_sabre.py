@@ -256,6 +256,9 @@ def test_explain_proposes_a_t_from_a_sample(spark):
     assert found.facts["proposed_t"] in {point["t"] for point in found.facts["curve"]}
     assert "0.3" in found.words
     assert found.facts["proposed_t"] in found.summary
+    told = found.trade_off.to_dict()
+    assert [(p["bound"], p["ail"]) for p in told["points"]] == [(p["t"], p["ail"]) for p in found.facts["curve"]]
+    assert (told["name"], told["asked"], told["sample"]) == ("t", "0.3", N)
 
 
 def test_a_table_that_its_quasi_identifiers_cannot_cut_is_cut_by_rank(spark, tmp_path):

@@ -78,8 +78,8 @@ def test_sizes_l_and_l_plus_one_at_scale():
 def test_refusal_names_every_value_and_the_largest_l():
     with pytest.raises(Unsatisfiable) as refused:
         anatomy.solve(sensitive([5, 5, 1, 1]), 3)
-    assert "'x1' (5 of 12, share 5/12)" in str(refused.value)
-    assert "'x2' (5 of 12, share 5/12)" in str(refused.value)
+    assert "'x1' (5 of 12, share 5/12 (0.4167))" in str(refused.value)
+    assert "'x2' (5 of 12, share 5/12 (0.4167))" in str(refused.value)
     assert "'x3'" not in str(refused.value)
     assert "the largest l that works is 2" in str(refused.value)
     anatomy.solve(sensitive([5, 5, 1, 1]), 2)

@@ -13,6 +13,7 @@ import typer
 
 import anonlib
 from anonlib.cli import app
+from anonlib.shipped import path_of
 from anonlib.spec import METHODS
 from anonlib.spec.load import parse_spec
 from anonlib.spec.yaml_text import parse_yaml
@@ -66,7 +67,8 @@ def test_a_command_exists_with_its_options(words: list[str]) -> None:
         extras = re.search(r"anonlib\[(.*)\]", " ".join(arguments))
         assert set(extras[1].split(",") if extras else []) <= extras_of_the_package()
     elif program == "spark-submit":
-        place = next(i for i, word in enumerate(arguments) if word.startswith("jobs/"))
+        arguments = [re.sub(r"^\$\(anonlib path (.*)\)$", lambda of: str(path_of(of[1])), word) for word in arguments]
+        place = next(i for i, word in enumerate(arguments) if "jobs/" in word)
         job = (ROOT / arguments[place]).read_text(encoding="utf-8")
         command = re.search(r'main\(\["(\w+)"', job)
         assert command is not None
@@ -141,6 +143,10 @@ def test_the_readmes_python_runs_and_gives_what_it_draws(spark, capsys) -> None:
         exec(compile(block.values[0], "README.md", "exec"), names)
     assert "at most its threshold: from 0.25 (25.00 %) for 'HIV' to 0.5 (50.00 %)" in capsys.readouterr().out
     release = names["release"]
+    asked_in_yaml = parse_spec(parse_yaml(blocks("yaml", [README])[0].values[0]), base_dir=ROOT).method
+    assert asked_in_yaml.to_public_dict() == dict(
+        release.manifest.method.parameters
+    )  # so the YAML publishes this table too
     rows_of = Counter(row["bucket_id"] for row in release.tables["qit"].collect())
     drawn_qit, drawn_st = picture()
     assert drawn_qit == drawn_st

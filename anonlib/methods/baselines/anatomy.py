@@ -14,6 +14,7 @@ from anonlib.privacy.buckets import BucketSolution
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy, Thresholds
 from anonlib.solvers.buckets import anatomy as solver
+from anonlib.solvers.trade_offs.registry import from_counts
 from anonlib.spec.methods.anatomy import Anatomy
 
 
@@ -37,4 +38,5 @@ def explain(table: Microdata, wanted: Anatomy, say: Say) -> Explanation:
     say("counting the sensitive values")
     counts = sensitive_statistics(table.frame, table.sensitive, table.keep, table.refuse).counts
     thresholds, solution = choose_buckets(counts, wanted)
-    return explained_buckets(table.sensitive, BucketChoice(counts, thresholds, solution))
+    trade_off = from_counts(wanted, counts)
+    return explained_buckets(table.sensitive, BucketChoice(counts, thresholds, solution), trade_off)

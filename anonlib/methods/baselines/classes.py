@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
+from fractions import Fraction
 from typing import Any
-
-import numpy as np
 
 from anonlib.engine.relational import DataFrame
 from anonlib.methods import boxed
@@ -46,19 +45,19 @@ def solver_part(name: str, started: float, **details: Any) -> SolverPart:
 
 
 def explained(column: str, promised: Promise, summary: str, most: int = 20) -> Explanation:
-    """A promise and what it allows, from the counts alone; `most` values are shown, the most frequent first."""
-    counts = promised.counts
-    first = np.argsort(-counts.counts, kind="stable")[:most].tolist()
+    """A promise and what it allows, from the counts alone; `most` values are shown, those that are protected least first."""
+    counts, caps = promised.counts, promised.caps or (Fraction(0),) * promised.counts.m
+    first = sorted(range(counts.m), key=lambda i: (-min(Fraction(1), caps[i]), -int(counts.counts[i])))[:most]
     listed = tuple(
         (
             str(counts.values[i]),
             f"{int(counts.counts[i]):,}",
             f"{float(counts.frequency(i)):.4%}",
-            "" if promised.caps is None else f"{float(min(1, promised.caps[i])):.4%}",
+            "" if promised.caps is None else f"{float(min(Fraction(1), promised.caps[i])):.4%}",
         )
         for i in first
     )
-    more = f"... and {counts.m - most:,} less frequent values" if counts.m > most else ""
+    more = f"... and {counts.m - most:,} values that are protected more" if counts.m > most else ""
     return Explanation(
         words=words(column, promised),
         summary=summary,

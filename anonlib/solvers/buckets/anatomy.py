@@ -14,7 +14,7 @@ import numpy as np
 
 from anonlib.arrays import Int64Array
 from anonlib.errors import SpecError, Unsatisfiable
-from anonlib.exact import text
+from anonlib.exact import legible
 from anonlib.privacy.buckets import BucketSetting, BucketSolution
 from anonlib.privacy.counts import SensitiveCounts
 
@@ -59,7 +59,7 @@ def _refuse_ineligible(counts: SensitiveCounts, l: int) -> None:  # noqa: E741
     offending = [i for i in range(counts.m) if int(counts.counts[i]) * l > n]
     if offending:
         named = ", ".join(
-            f"{counts.values[i]!r} ({int(counts.counts[i]):,} of {n:,}, share {text(counts.frequency(i))})"
+            f"{counts.values[i]!r} ({int(counts.counts[i]):,} of {n:,}, share {legible(counts.frequency(i))})"
             for i in offending
         )
         raise Unsatisfiable(

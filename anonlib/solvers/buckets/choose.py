@@ -6,7 +6,7 @@ import time
 from typing import Literal
 
 from anonlib.errors import SpecError, Unsatisfiable
-from anonlib.exact import ceil_over, text
+from anonlib.exact import ceil_over, legible
 from anonlib.privacy.buckets import BucketSolution
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import Thresholds
@@ -140,13 +140,13 @@ def _refusal(counts: SensitiveCounts, thresholds: Thresholds, solver: Solver, ma
     why = f"no combination of such buckets holds exactly {counts.n:,} records with room for every value"
     other = ""
     if needs[most] > max_bucket_size:
-        why = f"the threshold {text(bounds[most])} of {who[most]!r} needs a bucket of at least {needs[most]} records"
+        why = f"the threshold {legible(bounds[most])} of {who[most]!r} needs a bucket of at least {needs[most]} records"
     elif solver != "optimal":
         other = _other_solver(counts, thresholds, max_bucket_size)
     if not exact:
         mend = f"max_bucket_size {size} works (the search for a smaller one was cut short), or raise the thresholds"
     elif size == counts.n:
-        mend = f"nothing smaller than one bucket of all {size:,} records is valid: set max_bucket_size to {size}, or raise the thresholds"
+        mend = f"nothing smaller than one bucket of all {size:,} records is valid, and that tells nothing of anybody: raise the thresholds"
     else:
         mend = f"the smallest max_bucket_size that works is {size}"
     return (

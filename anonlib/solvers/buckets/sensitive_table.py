@@ -12,7 +12,7 @@ import numpy as np
 
 from anonlib.arrays import Int64Array
 from anonlib.errors import SpecError, Unsatisfiable
-from anonlib.exact import text
+from anonlib.exact import legible
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import Thresholds
 from anonlib.solvers.buckets.node_limits import NodeLimits, room
@@ -184,7 +184,7 @@ def refuse_ineligible(counts: SensitiveCounts, thresholds: Thresholds) -> None:
     offending = [i for i, f in enumerate(thresholds.fractions) if f < counts.frequency(i)]
     if offending:
         named = ", ".join(
-            f"{counts.values[i]!r} (threshold {text(thresholds.fractions[i])}, needs {text(counts.frequency(i))})"
+            f"{counts.values[i]!r} (threshold {legible(thresholds.fractions[i])}, needs {legible(counts.frequency(i))})"
             for i in offending
         )
         raise Unsatisfiable(

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 
 from anonlib.errors import Unsatisfiable
-from anonlib.exact import text
+from anonlib.exact import legible
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.rho_privacy import RhoPrivacy, confidence_factor, spread, squared_error
 from anonlib.privacy.subtables import SubTable, SubTables
@@ -118,8 +118,8 @@ def _refuse_noise(whole: SubTables, asked: RhoPrivacy) -> None:
     share, gamma = whole[0].rho1, whole[0].gamma
     if gamma - 1 < LEAST_AMPLIFICATION:
         raise Unsatisfiable(
-            f"rho2: {text(asked.rho2)} is so near to {text(share)}, the largest share of a protected value, that no value would be "
-            f"retained and nothing could be counted; raise rho2, e.g. to {text((1 + share) / 2)}"
+            f"rho2: {legible(asked.rho2)} is so near to {legible(share)}, the largest share of a protected value, that no value would be "
+            f"retained and nothing could be counted; raise rho2, e.g. to {legible((1 + share) / 2)}"
         )
 
 

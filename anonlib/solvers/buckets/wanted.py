@@ -1,0 +1,17 @@
+"""The privacy that a spec states, as the model that thresholds are computed by."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from anonlib.privacy.f_privacy import FPrivacy
+from anonlib.spec.methods.bucketize import PrivacyWanted
+
+
+def f_privacy(wanted: PrivacyWanted) -> FPrivacy:
+    """The spec's plain numbers as a privacy model."""
+    if wanted.l is not None:
+        return FPrivacy.l_diversity(wanted.l)
+    return FPrivacy(
+        theta=wanted.theta, offset=wanted.offset or Fraction(0), default=wanted.default, own=dict(wanted.thresholds)
+    )
