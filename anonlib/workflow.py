@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
@@ -15,6 +16,7 @@ from anonlib.audit import persons as persons_judge
 from anonlib.audit.registry import AUDITORS
 from anonlib.audit.verdict import Check, Verdict
 from anonlib.engine import reading, tables
+from anonlib.engine.as_missing import likely, read_as_missing
 from anonlib.engine.codes import within
 from anonlib.engine.failures import explained
 from anonlib.engine.microdata import Microdata, microdata
@@ -164,11 +166,28 @@ def explain(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = No
         table = microdata(source, spec.columns, spec.missing)
         increment = increments.chosen(spec, source, table, None, increments.opened(spec, None), None, say)
         explanation = RECIPES[type(spec.method)].explain(increment.table, spec.method, say)
+        explanation = _with_likely_missing(
+            explanation, likely(table.published, [*table.quasi_identifiers, *table.sensitive_columns])
+        )
     if increment.part is None:
         return explanation
     words = increments.in_words(increment.part)
     facts = {**explanation.facts, "persons": increment.part.model_dump()}
     return replace(explanation, summary=f"{words}. {explanation.summary}", facts=facts)
+
+
+def _with_likely_missing(explanation: Explanation, likely: Mapping[str, tuple[str, ...]]) -> Explanation:
+    """The explanation, and a word on values that look as if they stood for a missing one."""
+    if not likely:
+        return explanation
+    named = "; ".join(f"{name!r} has {', '.join(map(repr, values))}" for name, values in likely.items())
+    texts = ", ".join(dict.fromkeys(json.dumps(v, ensure_ascii=False) for values in likely.values() for v in values))
+    note = (
+        f"Taken for values like any other, and they look as if they stood for a missing one: {named}. If they do, write "
+        f"missing: {{as_missing: [{texts}]}}."
+    )
+    facts = {**explanation.facts, "likely_missing": {name: list(values) for name, values in likely.items()}}
+    return replace(explanation, summary=f"{explanation.summary} {note}", facts=facts)
 
 
 def _no_stream(spec: ReleaseSpec, command: str) -> None:
@@ -231,11 +250,11 @@ def evaluate(
 
 def _source(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None) -> DataFrame:
     """The input as it is read, with all of its columns."""
-    if frame is not None:
-        return frame
-    if spec.input is None:
-        raise SpecError("input: missing; name the table, e.g. input: {path: data/census.parquet, format: parquet}")
-    return reading.read(spark, spec.input, spec.used_columns)
+    if frame is None:
+        if spec.input is None:
+            raise SpecError("input: missing; name the table, e.g. input: {path: data/census.parquet, format: parquet}")
+        frame = reading.read(spark, spec.input, spec.used_columns)
+    return read_as_missing(frame, spec.columns.may_be_missing, spec.missing.as_missing)
 
 
 def _misread_explained(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None) -> AbstractContextManager[None]:
@@ -323,6 +342,7 @@ def _manifest(
         method=MethodPart(name=spec.method.name, parameters=spec.method.to_public_dict()),
         guarantee=draft.guarantee,
         missing=spec.public_missing(),
+        as_missing=list(spec.missing.as_missing),
         rows=draft.rows,
         unreadable=unreadable,
         persons=persons,
@@ -429,8 +449,9 @@ def _after_policy(original: DataFrame, manifest: Manifest) -> DataFrame:
     policy, types = manifest.missing, tables.types(original)
     roles = {column.name: column.role for part in manifest.tables.values() for column in part.columns}
     roles |= {part.name: "quasi_identifier" for part in manifest.quasi_identifiers}
-    _as_it_was_read(types, manifest)
     asked = {"quasi_identifier": policy["quasi_identifiers"], "sensitive": policy["sensitive"]}
+    _as_it_was_read(types, manifest)
+    original = read_as_missing(original, [n for n, role in roles.items() if role in asked], manifest.as_missing)
     dropped = [
         is_missing(name, types[name]) for name, role in roles.items() if asked.get(role) == "drop" and name in types
     ]
@@ -442,17 +463,20 @@ def _after_policy(original: DataFrame, manifest: Manifest) -> DataFrame:
 
 
 def _as_it_was_read(types: Mapping[str, str], manifest: Manifest) -> None:
-    """Refuse an original that was read without the header, or has a column as text that the release has as a number or a date:
-    nothing would match, and the release would be accused."""
+    """Refuse an original that was read without the header, or has a column of another type than the release was made from: nothing would
+    match, and the release would be accused."""
     how = "read it as the release's input was: with --spec CONF, whose input has its schema and options"
     if all(re.fullmatch(r"_c[0-9]+", name) for name in types):
         raise SpecError(f"original: its columns have no names; {how}")
-    unchanged = ("quasi_identifier", "sensitive", "other")
-    published = {c.name: c.type for part in manifest.tables.values() for c in part.columns if c.role in unchanged}
-    published |= {part.name: part.type for part in manifest.quasi_identifiers}
-    for name, kind in published.items():
-        there = types.get(name, kind)
-        if there.startswith("string") and not kind.startswith("string"):
+    for name, kind in types_of_input(manifest).items():
+        if (there := types.get(name, kind)) != kind:
             raise SpecError(
                 f"original: column {name!r} is read as {there}, and the release was made from {kind}; {how}"
             )
+
+
+def types_of_input(manifest: Manifest) -> dict[str, str]:
+    """{column: its Spark type} of the input, of those columns that a release publishes, unchanged or in boxes."""
+    unchanged = ("quasi_identifier", "sensitive", "other")
+    published = {c.name: c.type for part in manifest.tables.values() for c in part.columns if c.role in unchanged}
+    return published | {part.name: part.type for part in manifest.quasi_identifiers}

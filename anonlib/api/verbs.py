@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from anonlib import workflow
+from anonlib.api.arguments import as_release, as_table
 from anonlib.audit.verdict import Verdict
 from anonlib.engine.relational import DataFrame
 from anonlib.engine.session import SparkSession, session
@@ -17,24 +18,26 @@ from anonlib.release.opened import Release
 from anonlib.spec.keys import resolve_key
 from anonlib.spec.ledger import read_reference
 from anonlib.spec.load import load_spec
+from anonlib.spec.part import shown
+from anonlib.spec.paths import plain_path
 from anonlib.spec.release import ReleaseSpec
 
 
-def open_release(path: str, spark: SparkSession | None = None) -> Release:
+def open_release(path: str | Path, spark: SparkSession | None = None) -> Release:
     """The release at `path`, in `spark` or in the active (else an embedded) session."""
-    return opened.open_release(spark or session(), path)
+    return opened.open_release(spark or session(), plain_path(path, "path"))
 
 
 def run(spec: ReleaseSpec | str | Path, spark: SparkSession | None = None, df: DataFrame | None = None) -> Release:
     """Make, audit and publish the release that a spec (or its YAML file) asks for."""
-    return workflow.run(_spec(spec), spark or session(), df)
+    return workflow.run(_spec(spec), *_session_and_table(spark, df))
 
 
 def explain(
     spec: ReleaseSpec | str | Path, spark: SparkSession | None = None, df: DataFrame | None = None
 ) -> Explanation:
     """What `run` would choose, from the statistics alone; nothing is written."""
-    return workflow.explain(_spec(spec), spark or session(), df)
+    return workflow.explain(_spec(spec), *_session_and_table(spark, df))
 
 
 def evaluate(
@@ -53,22 +56,25 @@ def evaluate(
     attacks              : what an adversary gains, as well
     A constant number of Spark jobs, whatever the number of queries.
     """
-    return workflow.evaluate(release, original, queries, selectivity, seed, attacks)
+    opened_release = as_release(release)
+    table = as_table(original, "original", opened_release.spark)
+    return workflow.evaluate(opened_release, table, queries, selectivity, seed, attacks)
 
 
 def audit_release(release: Release, original: DataFrame | None = None) -> Verdict:
     """Check `release` from its published tables alone or, with `original`, against the table it was made from."""
-    return workflow.audit(release, original)
+    spark = as_release(release).spark
+    return workflow.audit(release, None if original is None else as_table(original, "original", spark))
 
 
-def new_ledger(path: str, key: str) -> None:
+def new_ledger(path: str | Path, key: str) -> None:
     """Start a ledger at `path`, once. key : "env:NAME" or "file:PATH" of a key of its own. Raises SpecError when something lies there."""
-    ledgers.new_ledger(path, _ledger_key(key))
+    ledgers.new_ledger(plain_path(path, "path"), _ledger_key(key))
 
 
-def ledger(path: str, key: str) -> LedgerReport:
+def ledger(path: str | Path, key: str) -> LedgerReport:
     """What the ledger at `path` holds, and whether it agrees with its files and with the manifests of its releases. No Spark."""
-    return looked_at(ledgers.open_ledger(path, _ledger_key(key)))
+    return looked_at(ledgers.open_ledger(plain_path(path, "path"), _ledger_key(key)))
 
 
 def _ledger_key(key: str) -> bytes:
@@ -76,4 +82,17 @@ def _ledger_key(key: str) -> bytes:
 
 
 def _spec(spec: ReleaseSpec | str | Path) -> ReleaseSpec:
-    return spec if isinstance(spec, ReleaseSpec) else load_spec(spec)
+    if isinstance(spec, ReleaseSpec):
+        return spec
+    if not isinstance(spec, (str, Path)):
+        raise TypeError(
+            f"spec: {shown(spec)} is no spec; give the path of its YAML file, or what anonlib.spec.load.parse_spec makes of a mapping"
+        )
+    return load_spec(spec)
+
+
+def _session_and_table(spark: SparkSession | None, df: DataFrame | None) -> tuple[SparkSession, DataFrame | None]:
+    if df is None:
+        return spark or session(), None
+    table = as_table(df, "df", spark)
+    return spark or table.sparkSession, table

@@ -85,6 +85,8 @@ def domain_statistics(table: Microdata) -> QuasiIdentifiers:
         (numeric if column.type == "numeric" else categorical).append(name)
     for name in numeric:
         check_coded(name, kinds[name])
+    for name in categorical:
+        _check_boxed(name, kinds[name])
     with explained("reading the domains of the quasi-identifiers"):
         bounds, values = collected(
             [numeric_bounds(table.published, numeric, kinds), categories(table.published, categorical, kinds)]
@@ -97,6 +99,18 @@ def domain_statistics(table: Microdata) -> QuasiIdentifiers:
         else:
             columns.append(QuasiIdentifier(name, kinds[name], _categorical(name, values[name], column.hierarchy)))
     return QuasiIdentifiers(tuple(columns))
+
+
+NO_TEXT = ("array", "map", "struct", "variant", "binary", "geometry", "geography", "interval")
+"""Types of which a box cannot hold a set of values: their values have no text that can be read back."""
+
+
+def _check_boxed(name: str, kind: str) -> None:
+    if kind.startswith(NO_TEXT):
+        raise SpecError(
+            f"the quasi-identifier {name!r} is of type {kind}, and a box holds sets of single values; give its parts columns of their "
+            "own in a view, or cast it to STRING (binary: hex), or withhold it under identifiers"
+        )
 
 
 def numeric_bounds(

@@ -18,6 +18,8 @@ from anonlib.exact import ceil_over, exact, floor_times, text
 from anonlib.privacy.counts import SensitiveCounts
 
 Thresholdish = int | str | Fraction
+OwnThresholds = Mapping[str, Thresholdish] | Mapping[str | None, Thresholdish]
+"""{sensitive value: its threshold}; None is a kept null."""
 
 
 @dataclass(frozen=True)
@@ -51,26 +53,24 @@ class Thresholds:
 class FPrivacy:
     """How the thresholds are stated: per value, by a formula min(1, theta f_i + offset), or by a default.
 
-    A value's own threshold wins over the formula, the formula over the default. With none of them for some value
-    the requirement is incomplete and `thresholds` refuses it.
+    `own` has the thresholds of values, under None that of a kept null. A value's own threshold wins over the formula, the formula over
+    the default. With none of them for some value the requirement is incomplete and `thresholds` refuses it.
     """
 
     theta: Fraction | None = None
     offset: Fraction = Fraction(0)
     default: Fraction | None = None
-    own: Mapping[str, Fraction] = field(default_factory=dict)
+    own: Mapping[str | None, Fraction] = field(default_factory=dict)
 
     @staticmethod
-    def linear(
-        theta: Thresholdish, offset: Thresholdish = 0, thresholds: Mapping[str, Thresholdish] | None = None
-    ) -> FPrivacy:
+    def linear(theta: Thresholdish, offset: Thresholdish = 0, thresholds: OwnThresholds | None = None) -> FPrivacy:
         """f'_i = min(1, theta f_i + offset), with exceptions per value in `thresholds`. Numbers as text or int."""
         return FPrivacy(
             theta=_not_negative(theta, "theta"), offset=_not_negative(offset, "offset"), own=_own(thresholds)
         )
 
     @staticmethod
-    def uniform(threshold: Thresholdish, thresholds: Mapping[str, Thresholdish] | None = None) -> FPrivacy:
+    def uniform(threshold: Thresholdish, thresholds: OwnThresholds | None = None) -> FPrivacy:
         """One threshold for every value, and {value: its own} in `thresholds`, which wins. Raises SpecError unless in (0, 1]."""
         return FPrivacy(default=_share(threshold, "default"), own=_own(thresholds))
 
@@ -83,7 +83,7 @@ class FPrivacy:
 
     def threshold(self, value: str | None, frequency: Fraction) -> Fraction:
         """f' of one value with overall frequency `frequency`."""
-        if value is not None and value in self.own:
+        if value in self.own:
             return self.own[value]
         if self.theta is not None:
             return min(Fraction(1), self.theta * frequency + self.offset)
@@ -101,7 +101,9 @@ class FPrivacy:
         Raises SpecError when a value named under `own` does not occur (a misspelt name would protect nothing).
         """
         known = set(counts.values)
-        missing = sorted(v for v in self.own if v not in known)
+        if None in self.own and None not in known:
+            raise SpecError("privacy.missing: no sensitive value is missing in this table; leave the threshold out")
+        missing = sorted(v for v in self.own if v is not None and v not in known)
         if missing:
             raise SpecError(
                 f"privacy.thresholds: {missing[0]!r} does not occur in the sensitive column; "
@@ -181,5 +183,5 @@ def _not_negative(number: Thresholdish, name: str) -> Fraction:
     return value
 
 
-def _own(thresholds: Mapping[str, Thresholdish] | None) -> dict[str, Fraction]:
-    return {str(v): _share(t, f"thresholds.{v}") for v, t in (thresholds or {}).items()}
+def _own(thresholds: OwnThresholds | None) -> dict[str | None, Fraction]:
+    return {None if v is None else str(v): _share(t, f"thresholds.{v}") for v, t in (thresholds or {}).items()}

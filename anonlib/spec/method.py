@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import ClassVar
 
 from anonlib.spec.layouts import LayoutName
@@ -23,6 +24,11 @@ class Method(Part):
     sensitive_columns: ClassVar[int] = 1
     leaves_evidence: ClassVar[bool] = False
     reads_hierarchy: ClassVar[bool] = False
+
+    @property
+    def threshold_of_missing(self) -> Fraction | None:
+        """The threshold that a kept null of the sensitive column has of its own, where thresholds are stated value by value."""
+        return None
 
     @property
     def shares_of_ledger(self) -> bool:

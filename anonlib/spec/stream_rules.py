@@ -113,7 +113,7 @@ def _of_columns(stream: Stream, spec: ReleaseSpec) -> Iterator[Fault]:
     if stream.order is not None and stream.order.lower() not in named:
         yield (
             "stream.order",
-            f"{stream.order!r} is no column of this spec; name it under columns, e.g. under identifiers",
+            f"{stream.order!r} is no column of this spec; name it under columns, e.g. in a list of identifiers",
         )
     if stream.order is not None and named.get(stream.order.lower()) == "sensitive":
         yield (

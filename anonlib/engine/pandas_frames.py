@@ -1,0 +1,65 @@
+"""A pandas frame as a Spark DataFrame: a small table that travels in the plan.
+
+What pandas has as missing is null; the index is left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from anonlib.errors import SpecError
+
+
+def is_pandas(value: Any) -> bool:
+    """Whether it is a pandas frame."""
+    return isinstance(value, pd.DataFrame)
+
+
+def from_pandas(spark: SparkSession, frame: pd.DataFrame, name: str) -> DataFrame:
+    """The rows of `frame`, each column of one type: whole numbers that pandas keeps as floats, since some are missing, stay floats.
+
+    Cost: the whole table in the driver's memory, and in each plan that reads it. Raises SpecError, which names the column and repeats no
+    value, for a column of mixed types, of a type that Spark has not, or of a name that is no text or not the only one.
+    """
+    columns: dict[str, pa.Array] = {}
+    for position, label in enumerate(frame.columns):
+        if not isinstance(label, str):
+            raise SpecError(f"{name}: the column {label!r} of the pandas frame has no text for a name; rename it")
+        if label in columns:
+            raise SpecError(f"{name}: the pandas frame has more than one column named {label!r}; rename one of them")
+        columns[label] = _cells(frame.iloc[:, position], label, name)
+    table = pa.table(columns)
+    try:
+        schema = from_arrow_schema(table.schema)
+    except Exception:  # each version has its own
+        there = ", ".join(sorted({str(field.type) for field in table.schema}))
+        raise SpecError(
+            f"{name}: a column of the pandas frame has a type that Spark has not ({there} are there); cast it with astype"
+        ) from None
+    rows = pd.DataFrame({f"c{i}": pd.Series(c.to_pylist(), dtype=object) for i, c in enumerate(columns.values())})
+    if rows.empty:
+        return spark.createDataFrame([], schema)
+    return spark.createDataFrame(rows, T.StructType(schema.fields))
+
+
+def _cells(series: pd.Series, label: str, name: str) -> pa.Array:
+    try:
+        cells = pa.Array.from_pandas(series)
+    except (pa.ArrowException, TypeError, ValueError):
+        raise SpecError(
+            f"{name}: the column {label!r} of the pandas frame has values of several types; cast it, e.g. with astype(str)"
+        ) from None
+    if isinstance(cells, pa.ChunkedArray):
+        cells = cells.combine_chunks()
+    if pa.types.is_dictionary(cells.type):
+        cells = cells.dictionary_decode()
+    if pa.types.is_large_string(cells.type) or pa.types.is_string_view(cells.type):
+        cells = cells.cast(pa.string())
+    if pa.types.is_timestamp(cells.type) and cells.type.unit == "ns":
+        cells = cells.cast(pa.timestamp("us", cells.type.tz), safe=False)
+    return cells
