@@ -109,6 +109,17 @@ class Output(Part):
     format: Literal["parquet", "orc", "delta"] = "parquet"
     evidence: OutputPath | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _no_table(cls, value: Any) -> Any:
+        if isinstance(value, Mapping) and "table" in value:
+            raise fault(
+                "a release is several tables and a manifest that are shown in one step, which no catalog does for tables of its own; give "
+                "path, and name the published folders in the catalog: CREATE TABLE qit USING parquet LOCATION 'PATH/qit'",
+                at="table",
+            )
+        return value
+
     @model_validator(mode="after")
     def _evidence_outside(self) -> Output:
         if self.evidence is not None and nested(self.evidence, self.path):

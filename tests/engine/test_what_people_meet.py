@@ -7,17 +7,19 @@ from collections import Counter
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pytest
 
 import anonlib
 from anonlib.api.arguments import as_table
+from anonlib.engine import reading, repeatable
 from anonlib.engine.domains import domain_statistics
 from anonlib.engine.microdata import microdata
 from anonlib.engine.pandas_frames import from_pandas
 from anonlib.errors import SpecError
 from anonlib.spec.load import load_spec
-from anonlib.spec.release import Columns, Missing
+from anonlib.spec.release import Columns, Input, Missing
 from tests.door import bucketize, cut, people, with_column, write_files
 
 pytestmark = pytest.mark.spark
@@ -206,3 +208,16 @@ def test_columns_that_nobody_names(door):
     roles = {"quasi_identifiers": ["age"], "sensitive": "illness", "identifiers": "rest"}
     published = door.run(source, columns=roles).published()
     assert {c.name for c in published.manifest.tables["qit"].columns} == {"age", "bucket_id"}
+
+
+def test_folders_of_keys_and_values(spark, door):
+    table, folder = people(), door.home / "by country"
+    for country in ("Peru", "中国"):
+        rows = table.filter(pc.equal(table.column("country"), country)).drop_columns(["country"])
+        write_files(folder / f"country={country}", cut(rows, 2))
+    frame = reading.read(spark, Input.model_validate({"path": str(folder)}))
+    assert {row["country"]: row["count"] for row in frame.groupBy("country").count().collect()} == {
+        "Peru": 20,
+        "中国": 20,
+    }
+    assert repeatable.repeats(frame)

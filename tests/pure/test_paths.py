@@ -64,6 +64,13 @@ def test_an_output_whose_scheme_lacks_a_slash():
     assert asked(output={"path": "file:/tmp/x{date}$y"}).output.path == "file:/tmp/x{date}$y"
 
 
+def test_a_table_of_a_catalog_is_no_output():
+    with pytest.raises(SpecError, match=r"output.table: a release is several tables .* CREATE TABLE qit USING parquet"):
+        asked(output={"table": "main.clinic.release"})
+    with pytest.raises(SpecError, match=r"output\.table"):
+        asked(output={"path": "r", "table": "main.clinic.release"})
+
+
 def test_databricks_paths_elsewhere():
     with pytest.raises(SpecError, match="on Databricks alone"):
         storage.place("dbfs:/releases/x")
