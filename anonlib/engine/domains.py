@@ -27,6 +27,7 @@ from anonlib.engine.statistics import FLOATING, is_missing, value_text
 from anonlib.engine.tables import types
 from anonlib.errors import SpecError
 from anonlib.hierarchy import Hierarchy
+from anonlib.spec.release import ColumnWithHierarchy
 
 MAX_CATEGORIES = 100_000
 """More distinct values of a categorical quasi-identifier than this is an identifier; its values would not fit the driver."""
@@ -97,7 +98,7 @@ def domain_statistics(table: Microdata) -> QuasiIdentifiers:
             low, high = bounds[name]
             columns.append(QuasiIdentifier(name, kinds[name], NumericDomain(name, float(low), float(high)), low, high))
         else:
-            columns.append(QuasiIdentifier(name, kinds[name], _categorical(name, values[name], column.hierarchy)))
+            columns.append(QuasiIdentifier(name, kinds[name], _categorical(name, values[name], column)))
     return QuasiIdentifiers(tuple(columns))
 
 
@@ -177,8 +178,12 @@ def _by_column(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[
     return texts
 
 
-def _categorical(name: str, occurring: list[str | None], hierarchy: Hierarchy | None) -> CategoricalDomain:
+def _categorical(name: str, occurring: list[str | None], column: ColumnWithHierarchy) -> CategoricalDomain:
     texts = sorted(text for text in occurring if text is not None)
+    try:
+        hierarchy = column.hierarchy_over(texts)
+    except SpecError as error:
+        raise SpecError(f"column {name!r}: {error}") from None
     if hierarchy is None:
         return CategoricalDomain(name, (*texts, *([None] if None in occurring else [])))
     if None in occurring:

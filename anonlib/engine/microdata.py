@@ -128,8 +128,7 @@ def _check_publishable(name: str, spark_type: str) -> None:
     if collation := _COLLATION.search(spark_type):
         raise SpecError(
             f"column {name!r} is of type {spark_type}: under the collation {collation[1]} different texts are equal, and what is promised "
-            f"is counted by the letter; give one spelling to each value in a view, e.g. CAST(lower({name}) AS STRING) AS {name} with the "
-            "collation UTF8_BINARY"
+            f"is counted by the letter; give one spelling to each value in a view, e.g. lower({name}) COLLATE UTF8_BINARY AS {name}"
         )
     if spark_type in ("void", "interval"):
         raise SpecError(

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainValidator, ValidationInfo, model_validator
 
 from anonlib.errors import SpecError
 from anonlib.hierarchy import Hierarchy, read_hierarchy
+from anonlib.spec.hierarchy_rules import HierarchyRule, read_rule
 from anonlib.spec.keys import read_key_reference
 from anonlib.spec.layouts import RULES, WORKING
 from anonlib.spec.ledger import Ledger, ledger_faults
@@ -137,10 +138,13 @@ class Column(Part):
     type: ColumnType = "categorical"
 
 
-def read_hierarchy_file(value: Any, info: ValidationInfo) -> Hierarchy | None:
-    """The parsed hierarchy of a CSV path; a relative path starts at the working directory (or the base_dir given)."""
-    if value is None or isinstance(value, Hierarchy):
+def read_hierarchy_file(value: Any, info: ValidationInfo) -> Hierarchy | HierarchyRule | None:
+    """The parsed hierarchy of a CSV path, or the rule of a mapping; a relative path starts at the working directory (or the
+    base_dir given)."""
+    if value is None or isinstance(value, (Hierarchy, HierarchyRule)):
         return value
+    if isinstance(value, Mapping):
+        return read_rule(value)
     base_dir = (info.context or {}).get("base_dir")
     try:
         return read_hierarchy(os.path.join(base_dir or "", read_path(value)))
@@ -149,9 +153,18 @@ def read_hierarchy_file(value: Any, info: ValidationInfo) -> Hierarchy | None:
 
 
 class ColumnWithHierarchy(Column):
-    """A column whose values may stand under a generalization hierarchy: a CSV path in the spec, parsed here."""
+    """A column whose values may stand under a generalization hierarchy: a CSV path in the spec, parsed here, or a rule that makes one."""
 
-    hierarchy: Annotated[Hierarchy | None, BeforeValidator(read_hierarchy_file)] = None
+    hierarchy: Annotated[Hierarchy | HierarchyRule | None, BeforeValidator(read_hierarchy_file)] = None
+
+    def hierarchy_over(self, values: Sequence[str]) -> Hierarchy | None:
+        """The hierarchy of the texts `values`: the file's, whatever they are, or the one that the rule makes. Raises SpecError."""
+        return self.hierarchy.over(values) if isinstance(self.hierarchy, HierarchyRule) else self.hierarchy
+
+    @property
+    def told_hierarchy(self) -> Hierarchy | None:
+        """The hierarchy of a file, whose leaves are known before the table is; None of a rule."""
+        return None if isinstance(self.hierarchy, HierarchyRule) else self.hierarchy
 
     @model_validator(mode="after")
     def _hierarchy_of_categories(self) -> ColumnWithHierarchy:

@@ -190,7 +190,7 @@ def _settings(
 
 
 def _hierarchy(spec: ReleaseSpec) -> list[list[str]]:
-    tree = spec.columns.sensitive[0].hierarchy
+    tree = spec.columns.sensitive[0].told_hierarchy
     return [] if tree is None else [list(row) for row in tree.rows]
 
 
