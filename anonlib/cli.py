@@ -54,6 +54,11 @@ MEASURES = {
 }
 """How the measures of an evaluation are called to a reader; others stand under their own names."""
 
+PLAINLY = (
+    "\n  The release alone passes. The original was read with a header and no other option of its reader; where its input was not, "
+    "that is why: give --spec CONF"
+)
+"""Beside a text file that was read without the spec."""
 INTERRUPTED = 130
 """What newer versions of typer make of Ctrl-C."""
 
@@ -181,7 +186,10 @@ def audit(
     else:
         _show_checks([asdict(check) for check in verdict.checks])
     if not verdict.passed:
-        raise AuditRefused(workflow.refusal(verdict))
+        plainly = (
+            spec is None and format in ("csv", "json") and all(c.name.startswith("original") for c in verdict.failures)
+        )
+        raise AuditRefused(workflow.refusal(verdict) + (PLAINLY if plainly else ""))
 
 
 @app.command()

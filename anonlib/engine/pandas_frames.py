@@ -41,10 +41,19 @@ def from_pandas(spark: SparkSession, frame: pd.DataFrame, name: str) -> DataFram
         raise SpecError(
             f"{name}: a column of the pandas frame has a type that Spark has not ({there} are there); cast it with astype"
         ) from None
-    rows = pd.DataFrame({f"c{i}": pd.Series(c.to_pylist(), dtype=object) for i, c in enumerate(columns.values())})
+    rows = pd.DataFrame({label: _series(cells) for label, cells in columns.items()})
     if rows.empty:
         return spark.createDataFrame([], schema)
     return spark.createDataFrame(rows, T.StructType(schema.fields))
+
+
+def _series(cells: pa.Array) -> pd.Series:
+    """Objects, since pandas makes floats of whole numbers among which one is missing; timestamps as Spark takes them by its time zone."""
+    return cells.to_pandas() if pa.types.is_timestamp(cells.type) else pd.Series(cells.to_pylist(), dtype=object)
+
+
+_SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
+"""Spark has no unsigned numbers."""
 
 
 def _cells(series: pd.Series, label: str, name: str) -> pa.Array:
@@ -52,7 +61,8 @@ def _cells(series: pd.Series, label: str, name: str) -> pa.Array:
         cells = pa.Array.from_pandas(series)
     except (pa.ArrowException, TypeError, ValueError):
         raise SpecError(
-            f"{name}: the column {label!r} of the pandas frame has values of several types; cast it, e.g. with astype(str)"
+            f"{name}: the column {label!r} of the pandas frame has values of several types, or of one that Arrow has not; cast it, e.g. "
+            "with astype(str)"
         ) from None
     if isinstance(cells, pa.ChunkedArray):
         cells = cells.combine_chunks()
@@ -60,6 +70,8 @@ def _cells(series: pd.Series, label: str, name: str) -> pa.Array:
         cells = cells.dictionary_decode()
     if pa.types.is_large_string(cells.type) or pa.types.is_string_view(cells.type):
         cells = cells.cast(pa.string())
+    if cells.type in _SIGNED:
+        cells = cells.cast(_SIGNED[cells.type])
     if pa.types.is_timestamp(cells.type) and cells.type.unit == "ns":
         cells = cells.cast(pa.timestamp("us", cells.type.tz), safe=False)
     return cells

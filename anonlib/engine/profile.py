@@ -71,8 +71,8 @@ def _format_of(name: str) -> str:
             for file in os.listdir(name)
             if not file.startswith(("_", "."))
         }
-        if len(endings & set(FORMATS)) == 1:
-            return (endings & set(FORMATS)).pop()
+        if len(endings) == 1 and endings <= set(FORMATS):
+            return endings.pop()
     raise SpecError(
         f"{name!r} does not say its format; give --format, one of {', '.join(FORMATS)}, or table for a catalog table"
     )
