@@ -1,6 +1,6 @@
 """A pandas frame as a Spark DataFrame: a small table that travels in the plan.
 
-What pandas has as missing is null; the index is left out."""
+A timestamp without a time zone stays one. What pandas has as missing is null; the index is left out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def from_pandas(spark: SparkSession, frame: pd.DataFrame, name: str) -> DataFram
         columns[label] = _cells(frame.iloc[:, position], label, name)
     table = pa.table(columns)
     try:
-        schema = from_arrow_schema(table.schema)
+        schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
     except Exception:  # each version has its own
         there = ", ".join(sorted({str(field.type) for field in table.schema}))
         raise SpecError(
@@ -72,6 +72,6 @@ def _cells(series: pd.Series, label: str, name: str) -> pa.Array:
         cells = cells.cast(pa.string())
     if cells.type in _SIGNED:
         cells = cells.cast(_SIGNED[cells.type])
-    if pa.types.is_timestamp(cells.type) and cells.type.unit == "ns":
+    if pa.types.is_timestamp(cells.type) and cells.type.unit != "us":
         cells = cells.cast(pa.timestamp("us", cells.type.tz), safe=False)
     return cells

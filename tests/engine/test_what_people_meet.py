@@ -89,7 +89,7 @@ def test_a_pandas_frame_is_a_table(spark, tmp_path):
     )
     assert release.manifest.rows.published == 60
     assert {c.name: c.type for c in release.manifest.tables["qit"].columns} == {
-        "country": "string", "age": "int", "visit": "timestamp", "ward": "smallint", "bucket_id": "bigint"
+        "country": "string", "age": "int", "visit": "timestamp_ntz", "ward": "smallint", "bucket_id": "bigint"
     }  # fmt: skip
     assert release.tables["qit"].where("visit IS NULL").count() == 1
     assert anonlib.open_release(Path(release.path)).manifest == release.manifest
