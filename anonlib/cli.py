@@ -26,6 +26,7 @@ from rich.table import Table
 
 from anonlib import increments, workflow
 from anonlib.engine import reading
+from anonlib.engine.failures import Misread
 from anonlib.engine.profile import table_facts
 from anonlib.engine.session import SparkSession, session
 from anonlib.errors import AnonlibError, AuditRefused, Postponed, SpecError
@@ -403,8 +404,13 @@ def _original(release: Release, name: str | None, format: str, conf: Path | None
             return
         published = workflow.types_of_input(release.manifest)
         source = reading.original_source(spark, name, format, published)
-        with reading.misread_explained(spark, source, published):
-            yield reading.read(spark, source, published)
+        try:
+            with reading.misread_explained(spark, source, published):
+                yield reading.read(spark, source, published)
+        except Misread as error:
+            raise SpecError(
+                f"{error}. Where the release's input was read with other options, give --spec CONF"
+            ) from None
         return
     spec = load_spec(conf)
     if spec.input is None:
