@@ -1,4 +1,4 @@
-"""The command line: anonlib run | stream | explain | audit | query | evaluate | report | ledger | path.
+"""The command line: anonlib init | run | stream | explain | audit | query | evaluate | report | ledger | path.
 
 Results go to standard output (with --json as one JSON object), messages and progress to standard error. Exit codes: 0 done;
 2 bad spec, arguments or input; 3 the privacy requirement cannot be met; 4 the audit refused; 1 anything else.
@@ -24,8 +24,10 @@ from rich.console import Console
 from rich.markup import escape as _escape
 from rich.table import Table
 
-from anonlib import increments, shipped, workflow
+from anonlib import increments, originals, shipped, workflow
 from anonlib.engine import reading
+from anonlib.engine.failures import Misread
+from anonlib.engine.profile import table_facts
 from anonlib.engine.session import SparkSession, session
 from anonlib.errors import AnonlibError, AuditRefused, Postponed, SpecError
 from anonlib.evaluation.evaluation import Evaluation
@@ -40,9 +42,11 @@ from anonlib.release.manifest import Manifest, SolverPart
 from anonlib.release.opened import Release, open_release
 from anonlib.reports import file as report_file
 from anonlib.reports.worth import risk_lines
+from anonlib.spec.draft import draft
 from anonlib.spec.keys import resolve_key
 from anonlib.spec.ledger import read_reference
 from anonlib.spec.load import load_spec
+from anonlib.spec.paths import plain_path
 from anonlib.streams.evidence import windows_of
 from anonlib.streams.explain import explain as explain_stream
 from anonlib.streams.run import Streamed
@@ -56,6 +60,11 @@ MEASURES = {
 }
 """How the measures of an evaluation are called to a reader; others stand under their own names."""
 
+PLAINLY = (
+    "\n  The release alone passes. The original was read with a header and no other option of its reader; where its input was not, "
+    "that is why: give --spec CONF"
+)
+"""Beside a text file that was read without the spec."""
 INTERRUPTED = 130
 """What newer versions of typer make of Ctrl-C."""
 
@@ -183,9 +192,9 @@ def audit(
     """Check a release from its published tables alone or, with --original, against the table it was made from."""
     with _progress() as say:
         spark = _session(master, remote, say)
-        release = open_release(spark, path)
+        release = open_release(spark, plain_path(path, "RELEASE"))
         say("auditing")
-        with _original(spark, original, format, spec) as table:
+        with _original(release, original, format, spec) as table:
             windows = None if evidence is None else windows_of(spark, evidence, release)
             verdict = workflow.audit(release, table, windows, None if spec is None else load_spec(spec))
     if as_json:
@@ -193,7 +202,10 @@ def audit(
     else:
         _show_checks([asdict(check) for check in verdict.checks])
     if not verdict.passed:
-        raise AuditRefused(workflow.refusal(verdict))
+        plainly = (
+            spec is None and format in ("csv", "json") and all(c.name.startswith("original") for c in verdict.failures)
+        )
+        raise AuditRefused(workflow.refusal(verdict) + (PLAINLY if plainly else ""))
 
 
 @app.command()
@@ -216,7 +228,7 @@ def query(
     if predicate is None and mean is None and not by:
         raise SpecError("query: give a predicate, a column to count --by, or a --mean")
     with _progress() as say:
-        release = open_release(_session(master, remote, say), path)
+        release = open_release(_session(master, remote, say), plain_path(path, "RELEASE"))
         say("counting")
         if by:
             groups = release.group_rows(*by, where=predicate)
@@ -257,9 +269,9 @@ def evaluate(
         )
     with _progress() as say:
         spark = _session(master, remote, say)
-        release = open_release(spark, path)
+        release = open_release(spark, plain_path(path, "RELEASE"))
         say("answering count queries on the original and on the release")
-        with _original(spark, original, format, spec) as table:
+        with _original(release, original, format, spec) as table:
             own = None if spec is None else load_spec(spec)
             evaluation = workflow.evaluate(release, table, queries, selectivity, seed, attacks, own)
     if save is not None:
@@ -295,7 +307,7 @@ def report(
     with _progress() as say:
         spark = _session(master, remote, say)
         release = open_release(spark, path)
-        with _original(spark, original, format, spec) as table:
+        with _original(release, original, format, spec) as table:
             made = workflow.report(release, table, attacks, say=say, spec=None if spec is None else load_spec(spec))
         report_file.write(place, made.html, private=made.with_original)
     if as_json:
@@ -328,6 +340,7 @@ def ledger(
     if new and void is not None:
         raise SpecError("--new and --void: a ledger that is started has nothing to void; give one of them")
     secret = resolve_key(read_reference(key, "--key"), name="--key")
+    path = plain_path(path, "PATH")
     if new:
         new_ledger(path, secret)
     elif void is not None:
@@ -350,6 +363,37 @@ def path(
 ) -> None:
     """Say where a job, an example spec, a file of Spark settings or a page of the docs lies in this installation."""
     sys.stdout.write(f"{shipped.root() if name is None else shipped.path_of(name)}\n")
+
+
+@app.command()
+def init(
+    table: Annotated[str, typer.Argument(help="The table: a path, or a table name with --format table.")],
+    format: Annotated[
+        str | None,
+        typer.Option(help="parquet, csv, json, orc, delta, avro or table; by the path's ending when left out."),
+    ] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the draft to this new file.")] = None,
+    master: Master = None,
+    remote: Remote = None,
+) -> None:
+    """Draft a commented release spec for TABLE from names, types and counts of its columns; no value is copied."""
+    if output is not None and output.exists():
+        raise SpecError(f"--output {output}: there is a file already, and a draft never replaces one; name another")
+    name = table if format == "table" else plain_path(table, "TABLE")
+    with _progress() as say:
+        spark = _session(master, remote, say)
+        say("counting the columns")
+        text = draft(table_facts(spark, name, format))
+    if output is None:
+        sys.stdout.write(text)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SpecError(f"--output {output}: cannot be written ({error.strerror}); name another file") from None
+    err.print(
+        f"look next: go through {_escape(str(output))}, then anonlib explain {_escape(str(output))}", soft_wrap=True
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -418,10 +462,23 @@ def _session(master: str | None, remote: str | None, say: Callable[[str], None])
 
 
 @contextmanager
-def _original(spark: SparkSession, name: str | None, format: str, conf: Path | None) -> Iterator[Any]:
-    """The table a release was made from, read as the spec at `conf` reads it, if one is given; None where no table is named."""
+def _original(release: Release, name: str | None, format: str, conf: Path | None) -> Iterator[Any]:
+    """The table a release was made from, read as the spec at `conf` reads it or, without one, with the columns and types of the release;
+    None where no table is named."""
+    spark = release.spark
     if conf is None:
-        yield None if name is None else reading.read_original(spark, name, format)
+        if name is None:
+            yield None
+            return
+        published = originals.types_of_input(release.manifest)
+        source = reading.original_source(spark, name, format, published)
+        try:
+            with reading.misread_explained(spark, source, published):
+                yield reading.read(spark, source, published)
+        except Misread as error:
+            raise SpecError(
+                f"{error}. Where the release's input was read with other options, give --spec CONF"
+            ) from None
         return
     spec = load_spec(conf)
     if spec.input is None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -155,10 +156,14 @@ def _checked(rows: list[list[str]], lines: list[int]) -> Hierarchy:
     return _arrays(rows, parents)
 
 
+_QUOTED = re.compile(r'"(?:[^"]|"")*(?:"|$)')
+"""A cell in quotes, whose separators are its own."""
+
+
 def _rows(text: str) -> tuple[list[list[str]], list[int]]:
     """Non-blank rows with their line numbers; equally long, no empty cell, no leaf twice."""
     first = next((line for line in text.splitlines() if line.strip()), "")
-    separator = ";" if ";" in first else ","
+    separator = ";" if ";" in _QUOTED.sub("", first) else ","
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     rows: list[list[str]] = []
     lines: list[int] = []

@@ -19,6 +19,7 @@ from anonlib import increments
 from anonlib.audit import persons as persons_judge
 from anonlib.audit.verdict import Check
 from anonlib.engine import persons, tables
+from anonlib.engine.as_missing import read_as_missing
 from anonlib.engine.codes import within
 from anonlib.engine.failures import explained
 from anonlib.engine.microdata import microdata
@@ -50,6 +51,9 @@ def rows_of(release: Release, original: DataFrame, spec: ReleaseSpec | None = No
     """
     manifest = release.manifest
     _as_it_was_read(tables.types(original), manifest)
+    policies = ("quasi_identifier", "sensitive")
+    may_be_missing = [name for name, role in _roles(manifest).items() if role in policies]
+    original = read_as_missing(original, may_be_missing, manifest.as_missing)
     if manifest.persons is None:
         return Original(after_policy(original, manifest))
     if spec is None or not spec.columns.person:
@@ -63,9 +67,7 @@ def rows_of(release: Release, original: DataFrame, spec: ReleaseSpec | None = No
 
 def after_policy(original: DataFrame, manifest: Manifest) -> DataFrame:
     """The rows that the release's missing-value policy published; of a stream's, those it may have shown by now."""
-    policy, types = manifest.missing, tables.types(original)
-    roles = {column.name: column.role for part in manifest.tables.values() for column in part.columns}
-    roles |= {part.name: "quasi_identifier" for part in manifest.quasi_identifiers}
+    policy, types, roles = manifest.missing, tables.types(original), _roles(manifest)
     asked = {"quasi_identifier": policy["quasi_identifiers"], "sensitive": policy["sensitive"]}
     dropped = [
         is_missing(name, types[name]) for name, role in roles.items() if asked.get(role) == "drop" and name in types
@@ -75,6 +77,12 @@ def after_policy(original: DataFrame, manifest: Manifest) -> DataFrame:
         return kept
     part = manifest.guarantee
     return within(kept, generalized.quasi_identifiers(manifest), {part.sensitive: [v.value for v in part.values]})
+
+
+def _roles(manifest: Manifest) -> dict[str, str]:
+    """{column of the input that is published, unchanged or in boxes: its role}."""
+    roles = {column.name: column.role for part in manifest.tables.values() for column in part.columns}
+    return roles | {part.name: "quasi_identifier" for part in manifest.quasi_identifiers}
 
 
 def _refuse_unless_whole(original: DataFrame, manifest: Manifest) -> None:
@@ -183,17 +191,20 @@ def _run_key(manifest: Manifest, spec: ReleaseSpec) -> bytes | None:
 
 
 def _as_it_was_read(types: Mapping[str, str], manifest: Manifest) -> None:
-    """Refuse an original that was read without the header, or has a column as text that the release has as a number or a date:
-    nothing would match, and the release would be accused."""
+    """Refuse an original that was read without the header, or has a column of another type than the release was made from: nothing would
+    match, and the release would be accused."""
     how = "read it as the release's input was: with --spec CONF, whose input has its schema and options"
     if all(re.fullmatch(r"_c[0-9]+", name) for name in types):
         raise SpecError(f"original: its columns have no names; {how}")
-    unchanged = ("quasi_identifier", "sensitive", "other")
-    published = {c.name: c.type for part in manifest.tables.values() for c in part.columns if c.role in unchanged}
-    published |= {part.name: part.type for part in manifest.quasi_identifiers}
-    for name, kind in published.items():
-        there = types.get(name, kind)
-        if there.startswith("string") and not kind.startswith("string"):
+    for name, kind in types_of_input(manifest).items():
+        if (there := types.get(name, kind)) != kind:
             raise SpecError(
                 f"original: column {name!r} is read as {there}, and the release was made from {kind}; {how}"
             )
+
+
+def types_of_input(manifest: Manifest) -> dict[str, str]:
+    """{column: its Spark type} of the input, of those columns that a release publishes, unchanged or in boxes."""
+    unchanged = ("quasi_identifier", "sensitive", "other")
+    published = {c.name: c.type for part in manifest.tables.values() for c in part.columns if c.role in unchanged}
+    return published | {part.name: part.type for part in manifest.quasi_identifiers}

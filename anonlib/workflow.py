@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
@@ -15,6 +16,7 @@ from anonlib.audit import persons as persons_judge
 from anonlib.audit.registry import AUDITORS
 from anonlib.audit.verdict import Check, Verdict
 from anonlib.engine import reading, tables
+from anonlib.engine.as_missing import likely, read_as_missing
 from anonlib.engine.failures import explained
 from anonlib.engine.microdata import Microdata, microdata
 from anonlib.engine.relational import DataFrame
@@ -167,11 +169,28 @@ def explain(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = No
         table = microdata(source, spec.columns, spec.missing)
         increment = increments.chosen(spec, source, table, None, increments.opened(spec, None), None, say)
         explanation = RECIPES[type(spec.method)].explain(increment.table, spec.method, say)
+        explanation = _with_likely_missing(
+            explanation, likely(table.published, [*table.quasi_identifiers, *table.sensitive_columns])
+        )
     if increment.part is None:
         return explanation
     words = increments.in_words(increment.part)
     facts = {**explanation.facts, "persons": increment.part.model_dump()}
     return replace(explanation, summary=f"{words}. {explanation.summary}", facts=facts)
+
+
+def _with_likely_missing(explanation: Explanation, likely: Mapping[str, tuple[str, ...]]) -> Explanation:
+    """The explanation, and a word on values that look as if they stood for a missing one."""
+    if not likely:
+        return explanation
+    named = "; ".join(f"{name!r} has {', '.join(map(repr, values))}" for name, values in likely.items())
+    texts = ", ".join(dict.fromkeys(json.dumps(v, ensure_ascii=False) for values in likely.values() for v in values))
+    note = (
+        f"Taken for values like any other, and they look as if they stood for a missing one: {named}. If they do, write "
+        f"missing: {{as_missing: [{texts}]}}."
+    )
+    facts = {**explanation.facts, "likely_missing": {name: list(values) for name, values in likely.items()}}
+    return replace(explanation, summary=f"{explanation.summary} {note}", facts=facts)
 
 
 def _no_stream(spec: ReleaseSpec, command: str) -> None:
@@ -286,11 +305,11 @@ def report(
 
 def _source(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None) -> DataFrame:
     """The input as it is read, with all of its columns."""
-    if frame is not None:
-        return frame
-    if spec.input is None:
-        raise SpecError("input: missing; name the table, e.g. input: {path: data/census.parquet, format: parquet}")
-    return reading.read(spark, spec.input, spec.used_columns)
+    if frame is None:
+        if spec.input is None:
+            raise SpecError("input: missing; name the table, e.g. input: {path: data/census.parquet, format: parquet}")
+        frame = reading.read(spark, spec.input, spec.used_columns)
+    return read_as_missing(frame, spec.columns.may_be_missing, spec.missing.as_missing)
 
 
 def _misread_explained(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None) -> AbstractContextManager[None]:
@@ -367,6 +386,7 @@ def _manifest(
         method=MethodPart(name=spec.method.name, parameters=spec.method.to_public_dict()),
         guarantee=draft.guarantee,
         missing=spec.public_missing(),
+        as_missing=list(spec.missing.as_missing),
         rows=draft.rows,
         unreadable=unreadable,
         persons=persons,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 from anonlib.api.publish import Column, column_roles, publish
@@ -23,14 +24,14 @@ def bucketize(
     person: str | Sequence[str] = (),
     persons: Mapping[str, str] | None = None,
     ledger: Mapping[str, Any] | None = None,
-    missing: Mapping[str, str] | None = None,
+    missing: Mapping[str, Any] | None = None,
     solver: str = "optimal",
     max_bucket_size: int = 50,
     time_limit: float | None = None,
     fake_values: int = 0,
     avoid_negative_associations: bool = False,
     mix_companions: bool = False,
-    output: str | None = None,
+    output: str | PathLike[str] | None = None,
     key: str | None = None,
     audit: str = "gate",
 ) -> Release:
@@ -70,6 +71,8 @@ def _privacy(privacy: FPrivacy | Mapping[str, Any]) -> Mapping[str, Any]:
         stated |= {"theta": text(privacy.theta), "offset": text(privacy.offset)}
     if privacy.default is not None:
         stated["default"] = text(privacy.default)
-    if privacy.own:
-        stated["thresholds"] = {value: text(share) for value, share in privacy.own.items()}
+    if named := {value: text(share) for value, share in privacy.own.items() if value is not None}:
+        stated["thresholds"] = named
+    if None in privacy.own:
+        stated["missing"] = text(privacy.own[None])
     return stated

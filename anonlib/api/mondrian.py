@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 from anonlib.api.publish import Column, column_roles, publish
@@ -28,8 +29,8 @@ def mondrian(
     person: str | Sequence[str] = (),
     persons: Mapping[str, str] | None = None,
     ledger: Mapping[str, Any] | None = None,
-    missing: Mapping[str, str] | None = None,
-    output: str | None = None,
+    missing: Mapping[str, Any] | None = None,
+    output: str | PathLike[str] | None = None,
     key: str | None = None,
     audit: str = "gate",
 ) -> Release:

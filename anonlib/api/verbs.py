@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from anonlib import workflow
+from anonlib.api.arguments import as_release, as_table
 from anonlib.audit.verdict import Verdict
 from anonlib.engine.relational import DataFrame
 from anonlib.engine.session import SparkSession, session
@@ -18,18 +19,20 @@ from anonlib.reports import file as report_file
 from anonlib.spec.keys import resolve_key
 from anonlib.spec.ledger import read_reference
 from anonlib.spec.load import load_spec
+from anonlib.spec.part import shown
+from anonlib.spec.paths import plain_path
 from anonlib.spec.release import ReleaseSpec
 from anonlib.streams.explain import explain as explain_stream
 
 
-def open_release(path: str, spark: SparkSession | None = None) -> Release:
+def open_release(path: str | Path, spark: SparkSession | None = None) -> Release:
     """The release at `path`, in `spark` or in the active (else an embedded) session."""
-    return opened.open_release(spark or session(), path)
+    return opened.open_release(spark or session(), plain_path(path, "path"))
 
 
 def run(spec: ReleaseSpec | str | Path, spark: SparkSession | None = None, df: DataFrame | None = None) -> Release:
     """Make, audit and publish the release that a spec (or its YAML file) asks for."""
-    return workflow.run(_spec(spec), spark or session(), df)
+    return workflow.run(_spec(spec), *_session_and_table(spark, df))
 
 
 def explain(
@@ -41,7 +44,7 @@ def explain(
     """
     asked = _spec(spec)
     explains = workflow.explain if asked.stream is None else explain_stream
-    return explains(asked, spark or session(), df)
+    return explains(asked, *_session_and_table(spark, df))
 
 
 def evaluate(
@@ -63,7 +66,8 @@ def evaluate(
     A constant number of Spark jobs, whatever the number of queries.
     """
     own = None if spec is None else _spec(spec)
-    return workflow.evaluate(release, original, queries, selectivity, seed, attacks, own)
+    table = as_table(original, "original", as_release(release).spark)
+    return workflow.evaluate(release, table, queries, selectivity, seed, attacks, own)
 
 
 def report(
@@ -83,9 +87,10 @@ def report(
     Needs matplotlib (`pip install 'anonlib[report]'`). Cost: an audit, three small jobs and, with `original`, an evaluation. Raises
     SpecError for a path that cannot be written; a release that the audit refuses is reported as such.
     """
-    place = report_file.default_path(release.path) if path is None else Path(path)
+    table = None if original is None else as_table(original, "original", as_release(release).spark)
+    place = report_file.default_path(as_release(release).path) if path is None else Path(path)
     report_file.check(place, release.path)
-    made = workflow.report(release, original, attacks, spec=None if spec is None else _spec(spec))
+    made = workflow.report(release, table, attacks, spec=None if spec is None else _spec(spec))
     report_file.write(place, made.html, private=made.with_original)
     return place
 
@@ -97,17 +102,18 @@ def audit_release(
 
     spec : the release's own, where it was made of one row a person: it says which rows were taken, and has the ledger that knows whose
     """
-    return workflow.audit(release, original, spec=None if spec is None else _spec(spec))
+    table = None if original is None else as_table(original, "original", as_release(release).spark)
+    return workflow.audit(release, table, spec=None if spec is None else _spec(spec))
 
 
-def new_ledger(path: str, key: str) -> None:
+def new_ledger(path: str | Path, key: str) -> None:
     """Start a ledger at `path`, once. key : "env:NAME" or "file:PATH" of a key of its own. Raises SpecError when something lies there."""
-    ledgers.new_ledger(path, _ledger_key(key))
+    ledgers.new_ledger(plain_path(path, "path"), _ledger_key(key))
 
 
-def ledger(path: str, key: str) -> LedgerReport:
+def ledger(path: str | Path, key: str) -> LedgerReport:
     """What the ledger at `path` holds, and whether it agrees with its files and with the manifests of its releases. No Spark."""
-    return looked_at(ledgers.open_ledger(path, _ledger_key(key)))
+    return looked_at(ledgers.open_ledger(plain_path(path, "path"), _ledger_key(key)))
 
 
 def _ledger_key(key: str) -> bytes:
@@ -115,4 +121,17 @@ def _ledger_key(key: str) -> bytes:
 
 
 def _spec(spec: ReleaseSpec | str | Path) -> ReleaseSpec:
-    return spec if isinstance(spec, ReleaseSpec) else load_spec(spec)
+    if isinstance(spec, ReleaseSpec):
+        return spec
+    if not isinstance(spec, (str, Path)):
+        raise TypeError(
+            f"spec: {shown(spec)} is no spec; give the path of its YAML file, or what anonlib.spec.load.parse_spec makes of a mapping"
+        )
+    return load_spec(spec)
+
+
+def _session_and_table(spark: SparkSession | None, df: DataFrame | None) -> tuple[SparkSession, DataFrame | None]:
+    if df is None:
+        return spark or session(), None
+    table = as_table(df, "df", spark)
+    return spark or table.sparkSession, table

@@ -105,6 +105,8 @@ MISSING = {
     "sensitive": ("error", "drop", "keep"),
     "person": ("error", "drop"),
 }
+MOST_MARKS, LONGEST_MARK = 50, 100
+"""Of `as_missing`: how many texts, and characters of one."""
 SPLITS = {
     "spark.sql.files.maxPartitionBytes",
     "spark.sql.files.openCostInBytes",
@@ -159,6 +161,8 @@ def _faults(manifest: Manifest) -> Iterator[str]:
     for key, handling in manifest.missing.items():
         if handling not in MISSING.get(key, ()):
             yield f"missing: {_short(key)} is {_short(handling)}"
+    if len(manifest.as_missing) > MOST_MARKS or any(not 0 < len(t) <= LONGEST_MARK for t in manifest.as_missing):
+        yield "as_missing: too many texts, or one that is too long"
     yield from (f"utility: {_short(key)}" for key in manifest.utility if key not in UTILITY[manifest.layout])
     for key, setting in manifest.splits.settings.items():
         if key not in SPLITS or not SETTING.fullmatch(setting):

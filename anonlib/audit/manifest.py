@@ -142,17 +142,20 @@ def fake_values(manifest: Manifest) -> int:
 
 
 def thresholds_of(manifest: Manifest) -> list[Fraction]:
-    """f'_i of each value, as the parameters state them: {"privacy": {theta, offset, default, thresholds, l}} or {"l": ...}.
+    """f'_i of each value, as the parameters state them: {"privacy": {theta, offset, default, thresholds, missing, l}} or {"l": ...}.
 
     Raises AnonlibError (or ValueError, TypeError, AttributeError for parameters of another shape) when they state no requirement."""
     parameters, values = manifest.method.parameters, manifest.guarantee.values
     asked: Mapping[str, Any] = parameters.get("privacy") or {k: parameters[k] for k in ("l",) if k in parameters}
     if not asked:
         raise AnonlibError("the method's parameters state no privacy requirement")
-    known = {"theta", "offset", "default", "thresholds", "l", "shares"}
+    known = {"theta", "offset", "default", "thresholds", "l", "shares", "missing"}
     if set(asked) - known:
         raise AnonlibError(f"unknown requirement {sorted(set(asked) - known)[0]!r}")
     own = {str(v): exact(t) for v, t in (asked.get("thresholds") or {}).items()}
+    of_null = _optional(asked.get("missing"))
+    if of_null is not None and all(v.value is not None for v in values):
+        raise AnonlibError("the parameters have a threshold for a missing value, and none is missing")
     nodes = {node.node for node in manifest.guarantee.nodes}
     if lost := sorted(own.keys() - {v.value for v in values} - nodes):
         raise AnonlibError(f"the parameters name {lost[0]!r}, which does not occur")
@@ -163,7 +166,7 @@ def thresholds_of(manifest: Manifest) -> list[Fraction]:
     offset, (counts, n) = _optional(asked.get("offset")) or Fraction(0), _shares_of(manifest, asked.get("shares"))
     thresholds = []
     for v, count in zip(values, counts, strict=True):
-        mine = own.get(v.value) if v.value is not None else None
+        mine = own.get(v.value) if v.value is not None else of_null
         threshold = arithmetic.threshold(count, n, theta, offset, default, mine)
         if threshold is None:
             raise AnonlibError(f"no threshold covers {v.value!r}")

@@ -9,13 +9,11 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anonlib.audit.form import Described
+from anonlib.audit.form import ROW_NUMBER_FROM, Described, is_dense
 from anonlib.engine.relational import DataFrame, aggregate, one_row
 from anonlib.spec.release import Columns
 from anonlib.sql import quoted
 
-ROW_NUMBER_FROM = 1000
-"""A column of fewer rows than this may be dense and distinct by chance (ages of a dozen people)."""
 _WHOLE_TYPES = ("tinyint", "smallint", "int", "bigint")
 
 Ranges = Mapping[str, tuple[int, int]]
@@ -63,8 +61,7 @@ def numbering(frame: DataFrame, n: int, ranges: Ranges) -> tuple[str, ...]:
     """The whole-number columns that count the `n` rows, in words. One job for each that is dense enough."""
     row_numbers = []
     for name, (low, high) in ranges.items():
-        dense = n >= ROW_NUMBER_FROM and n <= high - low + 1 <= 2 * n
-        if dense and all_distinct(frame, name, n):
+        if n >= ROW_NUMBER_FROM and is_dense(low, high, n) and all_distinct(frame, name, n):
             row_numbers.append(f"{name!r}: {n:,} distinct values from {low:,} to {high:,}")
     return tuple(row_numbers)
 

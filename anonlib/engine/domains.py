@@ -27,6 +27,7 @@ from anonlib.engine.statistics import FLOATING, is_missing, value_text
 from anonlib.engine.tables import types
 from anonlib.errors import SpecError
 from anonlib.hierarchy import Hierarchy
+from anonlib.spec.release import ColumnWithHierarchy
 
 MAX_CATEGORIES = 100_000
 """More distinct values of a categorical quasi-identifier than this is an identifier; its values would not fit the driver."""
@@ -85,6 +86,8 @@ def domain_statistics(table: Microdata) -> QuasiIdentifiers:
         (numeric if column.type == "numeric" else categorical).append(name)
     for name in numeric:
         check_coded(name, kinds[name])
+    for name in categorical:
+        _check_boxed(name, kinds[name])
     with explained("reading the domains of the quasi-identifiers"):
         bounds, values = collected(
             [numeric_bounds(table.published, numeric, kinds), categories(table.published, categorical, kinds)]
@@ -95,8 +98,20 @@ def domain_statistics(table: Microdata) -> QuasiIdentifiers:
             low, high = bounds[name]
             columns.append(QuasiIdentifier(name, kinds[name], NumericDomain(name, float(low), float(high)), low, high))
         else:
-            columns.append(QuasiIdentifier(name, kinds[name], _categorical(name, values[name], column.hierarchy)))
+            columns.append(QuasiIdentifier(name, kinds[name], _categorical(name, values[name], column)))
     return QuasiIdentifiers(tuple(columns))
+
+
+NO_TEXT = ("array", "map", "struct", "variant", "binary", "geometry", "geography", "interval")
+"""Types of which a box cannot hold a set of values: their values have no text that can be read back."""
+
+
+def _check_boxed(name: str, kind: str) -> None:
+    if kind.startswith(NO_TEXT):
+        raise SpecError(
+            f"the quasi-identifier {name!r} is of type {kind}, and a box holds sets of single values; give its parts columns of their "
+            "own in a view, or cast it to STRING (binary: hex), or withhold it under identifiers"
+        )
 
 
 def numeric_bounds(
@@ -163,8 +178,12 @@ def _by_column(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[
     return texts
 
 
-def _categorical(name: str, occurring: list[str | None], hierarchy: Hierarchy | None) -> CategoricalDomain:
+def _categorical(name: str, occurring: list[str | None], column: ColumnWithHierarchy) -> CategoricalDomain:
     texts = sorted(text for text in occurring if text is not None)
+    try:
+        hierarchy = column.hierarchy_over(texts)
+    except SpecError as error:
+        raise SpecError(f"column {name!r}: {error}") from None
     if hierarchy is None:
         return CategoricalDomain(name, (*texts, *([None] if None in occurring else [])))
     if None in occurring:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -66,6 +67,9 @@ def microdata(frame: DataFrame, columns: Columns, missing: Missing) -> Microdata
     other = tuple(spelled[name] for name in columns.other)
     for column in (*columns.quasi_identifiers, *columns.sensitive):
         _check_type(spelled[column.name], types[spelled[column.name]], column.type)
+    for role, name in columns.roles():
+        if role != "identifiers":
+            _check_publishable(spelled[name], types[spelled[name]])
     for name in sensitive:
         _check_sensitive(name, types[name])
     conditions: dict[str, list[tuple[str, str]]] = {"drop": [], "error": [], "keep": []}
@@ -93,16 +97,17 @@ def _spelled(frame: DataFrame, columns: Columns) -> dict[str, str]:
     for role, name in columns.roles():
         if name.lower() not in there:
             close = get_close_matches(name.lower(), there, 1)
-            hint = f"; did you mean {there[close[0]]!r}?" if close else "."
+            hint = f" (did you mean {there[close[0]]!r}?)" if close else ""
             raise SpecError(
-                f"columns.{role}: the table has no column {name!r}{hint} It has: {', '.join(frame.columns)}"
+                f"columns.{role}: the table has no column {name!r}{hint}. It has: {', '.join(frame.columns)}"
             )
     named = {name.lower() for name in columns.all_names}
     unnamed = [name for name in frame.columns if name.lower() not in named]
-    if unnamed:
+    if unnamed and not columns.withholds_rest:
         raise SpecError(
-            f"columns: the table has {len(unnamed)} column(s) that the spec does not name: {', '.join(unnamed[:20])}"
-            f"{', ...' if len(unnamed) > 20 else ''}; name each under quasi_identifiers, sensitive, identifiers (never published) or other"
+            f"columns: the table has {len(unnamed)} column(s) that the spec does not name: {', '.join(unnamed)}; name each under "
+            "quasi_identifiers, sensitive, identifiers (never published) or other, or write identifiers: rest, which withholds them all; "
+            "anonlib init drafts a spec with every column"
         )
     return {name: there[name.lower()] for name in columns.all_names}
 
@@ -112,6 +117,23 @@ def _check_type(name: str, spark_type: str, wanted: str) -> None:
         raise SpecError(
             f"column {name!r} is declared numeric but the table has it as {spark_type}; "
             "cast it in the input (or give input.schema), or declare it type: categorical"
+        )
+
+
+_COLLATION = re.compile(r"\bcollate (?!utf8_binary\b)(\w+)", re.IGNORECASE)
+
+
+def _check_publishable(name: str, spark_type: str) -> None:
+    """Refuses types of which nobody can say when two values are one, or that no file can hold."""
+    if collation := _COLLATION.search(spark_type):
+        raise SpecError(
+            f"column {name!r} is of type {spark_type}: under the collation {collation[1]} different texts are equal, and what is promised "
+            f"is counted by the letter; give one spelling to each value in a view, e.g. lower({name}) COLLATE UTF8_BINARY AS {name}"
+        )
+    if spark_type in ("void", "interval"):
+        raise SpecError(
+            f"column {name!r} is of type {spark_type}, which no file can hold; cast it in the input, or name it under identifiers, and it "
+            "is withheld"
         )
 
 

@@ -109,6 +109,8 @@ def rows_of_persons(frame: DataFrame, table: Microdata, names: Sequence[str], or
                 f"columns.person: {name!r} is of type {kind}, by which nobody is told from others for certain; cast it to a string or a "
                 "whole number in the input"
             )
+    if order is not None and order.lower() not in spelled:
+        raise SpecError(f"persons.order: the table has no column {order!r}. It has: {', '.join(frame.columns)}")
     if order is not None and types[spelled[order.lower()]].startswith(UNBUCKETABLE):
         raise SpecError(
             f"persons.order: {order!r} is of type {types[spelled[order.lower()]]}, which has no order; choose another column"

@@ -17,11 +17,12 @@ leaves out the same records.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -31,6 +32,7 @@ from anonlib.engine import file_schemas
 from anonlib.engine.failures import Misread, explained, refusal_text
 from anonlib.engine.unreadable import Unreadable, counted, sentence
 from anonlib.errors import SpecError
+from anonlib.spec.paths import plain_path
 from anonlib.spec.reader_options import CORRUPT_RECORD, is_on, record_options, strict_options
 from anonlib.spec.release import Input
 from anonlib.sql import quoted
@@ -123,13 +125,29 @@ def read_stream(spark: SparkSession, source: Input, used: Collection[str], files
         return reader.schema(source.schema_ddl).load(source.path)
 
 
-def read_original(spark: SparkSession, name: str, format: str) -> DataFrame:
-    """A table named on the command line: a path in `format`, or a catalog table where `format` is "table"."""
-    path, table = (None, name) if format == "table" else (name, None)
-    return read(
-        spark,
-        Input.model_construct(path=path, table=table, format=format, schema_ddl=None, options={}, unreadable="error"),
-    )
+def original_source(spark: SparkSession, name: str, format: str, published: Mapping[str, str]) -> Input:
+    """How a table named on the command line is read: a path in `format`, or a catalog table where `format` is "table".
+
+    published : {column: Spark type} as the release has them. A CSV is read by its header, a JSON by its keys, with these types; other
+    columns of a CSV are text. Reads the header of a CSV. Raises SpecError when it lacks one of the columns.
+    """
+    path, table = (None, name) if format == "table" else (plain_path(name, "--original"), None)
+    plain: dict[str, Any] = {"path": path, "table": table, "format": format, "unreadable": "error"}
+    if format not in ("csv", "json") or not published:
+        return Input.model_construct(**plain, schema_ddl=None, options={})
+    if format == "json":
+        ddl = ", ".join(f"{quoted(column)} {kind}" for column, kind in published.items())
+        return Input.model_construct(**plain, schema_ddl=ddl, options={})
+    with explained(f"--original {name!r}"):
+        header = spark.read.option("header", "true").csv(str(path)).columns
+    kinds = {column.lower(): kind for column, kind in published.items()}
+    if lacking := [column for column in published if column.lower() not in {h.lower() for h in header}]:
+        raise SpecError(
+            f"--original {name!r}: its first line does not name the column {lacking[0]!r} of the release; give the options and schema it "
+            "was read with, by --spec CONF"
+        )
+    ddl = ", ".join(f"{quoted(column)} {kinds.get(column.lower(), 'string')}" for column in header)
+    return Input.model_construct(**plain, schema_ddl=ddl, options={"header": "true"})
 
 
 def count_unreadable(spark: SparkSession, source: Input, used: Collection[str]) -> Unreadable:

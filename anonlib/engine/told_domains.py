@@ -40,7 +40,7 @@ def told_domains(
             parts.append(_numeric(spark, name, kinds[name], domain))
         else:
             values = _values(spark, name, kinds[name], column, domain)
-            parts.append(QuasiIdentifier(name, kinds[name], CategoricalDomain(name, values, column.hierarchy)))
+            parts.append(QuasiIdentifier(name, kinds[name], CategoricalDomain(name, values, column.told_hierarchy)))
     sensitive = columns.sensitive[0]
     name = spelled[sensitive.name.lower()]
     return QuasiIdentifiers(tuple(parts)), _values(
@@ -61,8 +61,8 @@ def _numeric(spark: SparkSession, name: str, kind: str, ends: Range) -> QuasiIde
 def _values(
     spark: SparkSession, name: str, kind: str, column: ColumnWithHierarchy, told: object
 ) -> tuple[str | None, ...]:
-    if column.hierarchy is not None:
-        return tuple(column.hierarchy.labels[: column.hierarchy.leaves])
+    if column.told_hierarchy is not None:
+        return tuple(column.told_hierarchy.labels[: column.told_hierarchy.leaves])
     assert isinstance(told, Sequence)
     texts = [text for text in told if text is not None]
     known = _as_read(spark, name, kind, texts, value_text("value", kind)) if texts else []

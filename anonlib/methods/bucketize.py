@@ -63,7 +63,7 @@ from anonlib.spec.methods.bucketize import Bucketize
 
 def hierarchy_of(table: Microdata) -> Hierarchy | None:
     """The hierarchy of the sensitive column, where the spec has one."""
-    return table.columns.sensitive[0].hierarchy
+    return table.columns.sensitive[0].told_hierarchy
 
 
 def choose_buckets(

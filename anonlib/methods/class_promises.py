@@ -13,6 +13,7 @@ from anonlib.engine.microdata import Microdata
 from anonlib.engine.tables import types
 from anonlib.errors import SpecError, Unsatisfiable
 from anonlib.exact import text
+from anonlib.hierarchy import Hierarchy
 from anonlib.privacy.class_requirements import (
     DistinctDiversity,
     KAnonymity,
@@ -92,9 +93,17 @@ def ground_distance(column: Sensitive, counts: SensitiveCounts) -> GroundDistanc
     distance has no place for."""
     if column.type == "numeric":
         return GroundDistance.ordered(counts.values)
-    if column.hierarchy is not None:
-        return GroundDistance.hierarchical(column.hierarchy, counts.values)
+    if (tree := _tree(column, counts)) is not None:
+        return GroundDistance.hierarchical(tree, counts.values)
     return GroundDistance.flat(counts.m)
+
+
+def _tree(column: Sensitive, counts: SensitiveCounts) -> Hierarchy | None:
+    """The hierarchy over the values that occur. Raises SpecError."""
+    try:
+        return column.hierarchy_over([value for value in counts.values if value is not None])
+    except SpecError as error:
+        raise SpecError(f"column {column.name!r}: {error}") from None
 
 
 def check_possible(column: str, counts: SensitiveCounts, asked: Asked) -> None:
@@ -155,6 +164,7 @@ def guarantee_part(
     asked : {number of the promise: exact text}; closeness, caps : as in `Promise`
     """
     distance = "" if closeness is None else closeness.distance.kind
+    tree = _tree(column, counts) if distance == "hierarchical" else None
     return GuaranteePart(
         model=model,
         words=words,
@@ -170,5 +180,5 @@ def guarantee_part(
         ],
         asked=asked,
         distance=distance,
-        hierarchy=column.hierarchy.rows if distance == "hierarchical" and column.hierarchy is not None else [],
+        hierarchy=[] if tree is None else tree.rows,
     )

@@ -22,6 +22,8 @@ from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.value_tree import ValueTree, refuse_root, unknown_names, value_tree
 
 Thresholdish = int | str | Fraction
+OwnThresholds = Mapping[str, Thresholdish] | Mapping[str | None, Thresholdish]
+"""{sensitive value: its threshold}; None is a kept null."""
 
 
 @dataclass(frozen=True)
@@ -66,26 +68,24 @@ class Thresholds:
 class FPrivacy:
     """How the thresholds are stated: per value, by a formula min(1, theta f_i + offset), or by a default.
 
-    A value's own threshold wins over the formula, the formula over the default. With none of them for some value
-    the requirement is incomplete and `thresholds` refuses it.
+    `own` has the thresholds of values, under None that of a kept null. A value's own threshold wins over the formula, the formula over
+    the default. With none of them for some value the requirement is incomplete and `thresholds` refuses it.
     """
 
     theta: Fraction | None = None
     offset: Fraction = Fraction(0)
     default: Fraction | None = None
-    own: Mapping[str, Fraction] = field(default_factory=dict)
+    own: Mapping[str | None, Fraction] = field(default_factory=dict)
 
     @staticmethod
-    def linear(
-        theta: Thresholdish, offset: Thresholdish = 0, thresholds: Mapping[str, Thresholdish] | None = None
-    ) -> FPrivacy:
+    def linear(theta: Thresholdish, offset: Thresholdish = 0, thresholds: OwnThresholds | None = None) -> FPrivacy:
         """f'_i = min(1, theta f_i + offset), with exceptions per value in `thresholds`. Numbers as text or int."""
         return FPrivacy(
             theta=_not_negative(theta, "theta"), offset=_not_negative(offset, "offset"), own=_own(thresholds)
         )
 
     @staticmethod
-    def uniform(threshold: Thresholdish, thresholds: Mapping[str, Thresholdish] | None = None) -> FPrivacy:
+    def uniform(threshold: Thresholdish, thresholds: OwnThresholds | None = None) -> FPrivacy:
         """One threshold for every value, and {value: its own} in `thresholds`, which wins. Raises SpecError unless in (0, 1]."""
         return FPrivacy(default=_share(threshold, "default"), own=_own(thresholds))
 
@@ -98,7 +98,7 @@ class FPrivacy:
 
     def threshold(self, value: str | None, frequency: Fraction) -> Fraction:
         """f' of one value with overall frequency `frequency`."""
-        if value is not None and value in self.own:
+        if value in self.own:
             return self.own[value]
         if self.theta is not None:
             return min(Fraction(1), self.theta * frequency + self.offset)
@@ -121,9 +121,12 @@ class FPrivacy:
 
         Raises SpecError when a name under `own` is no value that occurs, and no node above one (a misspelt name would protect nothing).
         """
+        if None in self.own and None not in counts.values:
+            raise SpecError("privacy.missing: no sensitive value is missing in this table; leave the threshold out")
+        names = [name for name in self.own if name is not None]
         if hierarchy is not None:
-            refuse_root(self.own, hierarchy)
-        missing = unknown_names(self.own, counts.values, hierarchy)
+            refuse_root(names, hierarchy)
+        missing = unknown_names(names, counts.values, hierarchy)
         if missing:
             nodes = "" if hierarchy is None else " and is no node above values that do"
             raise SpecError(
@@ -143,7 +146,7 @@ class FPrivacy:
 
     def _with_nodes(self, counts: SensitiveCounts, fractions: tuple[Fraction, ...], hierarchy: Hierarchy) -> Thresholds:
         """The thresholds of values and of the nodes that `own` names. Raises as `thresholds` does."""
-        tree = value_tree(counts.values, hierarchy, self.own)
+        tree = value_tree(counts.values, hierarchy, [name for name in self.own if name is not None])
         nodes = tuple(self.own.get(label) for label in tree.labels)
         records = tree.records(counts.counts).tolist()
         pairs = zip(tree.labels, records, nodes, strict=True)
@@ -226,5 +229,5 @@ def _not_negative(number: Thresholdish, name: str) -> Fraction:
     return value
 
 
-def _own(thresholds: Mapping[str, Thresholdish] | None) -> dict[str, Fraction]:
-    return {str(v): _share(t, f"thresholds.{v}") for v, t in (thresholds or {}).items()}
+def _own(thresholds: OwnThresholds | None) -> dict[str | None, Fraction]:
+    return {None if v is None else str(v): _share(t, f"thresholds.{v}") for v, t in (thresholds or {}).items()}

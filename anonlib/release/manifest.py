@@ -251,7 +251,10 @@ class StreamPart(_Part):
 
 
 class Manifest(_Part):
-    """The whole of `manifest.json`. `quasi_identifiers` is filled by the generalized layout; `files` are those of each table."""
+    """The whole of `manifest.json`. `quasi_identifiers` is filled by the generalized layout; `files` are those of each table.
+
+    as_missing : what stood for a missing value in the input, and was read as one
+    """
 
     format_version: int = FORMAT_VERSION
     anonlib_version: str
@@ -260,6 +263,7 @@ class Manifest(_Part):
     method: MethodPart
     guarantee: GuaranteePart
     missing: dict[str, str]
+    as_missing: list[str] = []
     rows: RowsPart
     solver: SolverPart
     utility: dict[str, float]
@@ -274,8 +278,11 @@ class Manifest(_Part):
     ledger: LedgerPart | None = None
 
     def to_json(self) -> str:
-        """Readable JSON text; a table's release has nothing to say of a stream."""
-        return self.model_dump_json(indent=2, exclude={"stream"} if self.stream is None else None) + "\n"
+        """Readable JSON text; a table's release has nothing to say of a stream, nor of values read as missing where none are."""
+        unsaid = {
+            name for name, empty in (("stream", self.stream is None), ("as_missing", not self.as_missing)) if empty
+        }
+        return self.model_dump_json(indent=2, exclude=unsaid or None) + "\n"
 
     @staticmethod
     def from_json(text: str) -> Manifest:

@@ -22,6 +22,7 @@ from pyarrow import fs
 
 from anonlib.errors import AnonlibError, SpecError
 from anonlib.release.manifest import FILE_NAME
+from anonlib.release.remote import remote_system
 
 STAGING_MARK = "_anonlib_staging"
 """Marks a folder on an object store as ours and unfinished, so that a later run may clear it."""
@@ -42,14 +43,27 @@ class Place:
 
 def place(path: str) -> Place:
     """Check that nothing lies at `path` and say where to build. Creates nothing. Raises SpecError when the path is taken."""
+    if path.startswith("dbfs:/") and not os.path.isdir(os.path.join("/", *_normal(path).split("/")[1:2])):
+        raise SpecError(
+            f"output.path {path!r}: such paths are on Databricks alone, and it is not mounted here; choose another path"
+        )
     path = _normal(path)
     if _is_local(path):
         local = _local(path)
-        if local.exists() and (not local.is_dir() or any(local.iterdir())):
+        try:
+            taken = local.exists() and (not local.is_dir() or any(local.iterdir()))
+        except (OSError, ValueError) as error:
+            raise SpecError(
+                f"output.path {path!r}: cannot be looked at ({getattr(error, 'strerror', None) or error}); choose another path"
+            ) from None
+        if taken:
             raise SpecError(_taken(path, (local / FILE_NAME).exists()))
         hidden = local.parent / f".{local.name}.staging-{secrets.token_hex(4)}"
         return Place(path, str(hidden))
-    system, inside = _remote(path)
+    try:
+        system, inside = _remote(path)
+    except SpecError as error:
+        raise SpecError(f"output.path {error}") from None
     names = _names(system, inside)
     if names and STAGING_MARK not in names:
         raise SpecError(_taken(path, FILE_NAME in names))
@@ -65,10 +79,9 @@ def begin(where: Place) -> None:
         try:
             _local(where.path).parent.mkdir(parents=True, exist_ok=True)
             Path(where.staging).mkdir(mode=0o700)
-        except OSError as error:
-            raise SpecError(
-                f"output.path {where.path!r}: cannot be written ({error.strerror}); choose another path"
-            ) from None
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise SpecError(f"output.path {where.path!r}: cannot be written ({why}); choose another path") from None
         return
     system, inside = _remote(where.staging)
     if where.staging == where.path:
@@ -380,16 +393,7 @@ def _local(path: str) -> Path:
 
 
 def _remote(path: str) -> tuple[Any, str]:
-    scheme, _, rest = path.partition("://")
-    uri = f"s3://{rest}" if scheme in ("s3a", "s3n") else path
-    try:
-        system, inside = fs.FileSystem.from_uri(uri)
-    except Exception as error:  # every backend has its own
-        raise SpecError(
-            f"output.path {path!r}: the driver cannot reach this file system ({str(error).splitlines()[0]}); "
-            "use a path the driver can write, or a mounted one"
-        ) from None
-    return system, inside
+    return remote_system(path)
 
 
 def _renames(system: Any) -> bool:

@@ -63,7 +63,7 @@ def resolve_key(
             shown = without_secrets(where)
             raise SpecError(f"{name}: the environment variable {shown} is not set; {HOW}, and export it as {shown}")
     elif kind == "file":
-        path = Path(base_dir or ".") / where
+        path = Path(base_dir or ".") / os.path.expanduser(where)
         try:
             if not allow_open_key_file:
                 _refuse_open(path, name)

@@ -9,7 +9,8 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from anonlib.errors import SpecError
 from anonlib.spec.keys import read_key_reference
-from anonlib.spec.part import Fault, Faults, Flag, Part, Text, did_you_mean, fault, listed, shown
+from anonlib.spec.part import Fault, Faults, Flag, Part, did_you_mean, fault, listed, shown
+from anonlib.spec.paths import OutputPath
 from anonlib.spec.places import nested, overlap
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Ledger(Part):
     wait  : leave new persons for next time, and end well, where they are too few to publish
     """
 
-    path: Text = Field(description="the folder of the ledger, e.g. path: private/ledger")
+    path: OutputPath = Field(description="the folder of the ledger, e.g. path: private/ledger")
     key: Annotated[str, BeforeValidator(_reference)] = Field(
         description="where the ledger's own key lies, e.g. key: env:ANONLIB_LEDGER_KEY"
     )

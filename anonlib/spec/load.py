@@ -23,7 +23,9 @@ def load_spec(path: str | Path, base_dir: str | Path | None = None) -> ReleaseSp
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise SpecError(f"{path}: the release spec cannot be read ({error.strerror}); check the path") from None
+        raise SpecError(
+            f"{without_secrets(str(path))}: the release spec cannot be read ({error.strerror}); check the path"
+        ) from None
     except UnicodeDecodeError:
         raise SpecError(f"{path}: the release spec is not UTF-8 text; save it as UTF-8") from None
     try:

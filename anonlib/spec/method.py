@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import ClassVar
 
 from anonlib.hierarchy import Hierarchy
@@ -17,6 +18,7 @@ class Method(Part):
     sensitive_columns : how many sensitive columns it can protect at once
     leaves_evidence   : whether it has something to write at output.evidence
     reads_hierarchy   : whether a hierarchy of the sensitive column means something to it
+    bounds_nodes      : whether it bounds nodes of that hierarchy, which then have to be known before the table is
     """
 
     name: ClassVar[str]
@@ -24,6 +26,12 @@ class Method(Part):
     sensitive_columns: ClassVar[int] = 1
     leaves_evidence: ClassVar[bool] = False
     reads_hierarchy: ClassVar[bool] = False
+    bounds_nodes: ClassVar[bool] = False
+
+    @property
+    def threshold_of_missing(self) -> Fraction | None:
+        """The threshold that a kept null of the sensitive column has of its own, where thresholds are stated value by value."""
+        return None
 
     @property
     def shares_of_ledger(self) -> bool:

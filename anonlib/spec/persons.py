@@ -49,7 +49,7 @@ def person_faults(columns: Columns, persons: Persons, given: bool) -> Iterator[F
         return
     roles = {name.lower(): role for role, name in columns.roles()}
     role = roles.get(persons.order.lower())
-    if role is None:
+    if role is None and not columns.withholds_rest:
         yield (
             "persons.order",
             f"{persons.order!r} is named nowhere under columns; name it there, under identifiers if it must not be published",

@@ -6,19 +6,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Field, PlainValidator, ValidationInfo, model_validator
 
 from anonlib.errors import SpecError
 from anonlib.hierarchy import Hierarchy, read_hierarchy
+from anonlib.spec.hierarchy_rules import HierarchyRule, read_rule
 from anonlib.spec.keys import read_key_reference
 from anonlib.spec.layouts import RULES, WORKING
 from anonlib.spec.ledger import Ledger, ledger_faults
 from anonlib.spec.method import Method
 from anonlib.spec.methods import read_method
 from anonlib.spec.part import Fault, Faults, Flag, Part, Text, did_you_mean, fault, listed, read_text, shown
+from anonlib.spec.paths import InputPath, OutputPath, read_path
 from anonlib.spec.persons import Persons, person_faults
 from anonlib.spec.places import nested, overlap
 from anonlib.spec.reader_options import is_on, option_faults
@@ -54,7 +56,7 @@ class Input(Part):
     `unreadable` is what becomes of text that cannot be read as the schema; see `anonlib.engine.reading`.
     """
 
-    path: Text | None = None
+    path: InputPath | None = None
     format: Literal["parquet", "csv", "json", "orc", "delta", "iceberg", "avro"] = "parquet"
     schema_ddl: Text | None = Field(default=None, alias="schema")
     options: Annotated[dict[str, str], BeforeValidator(read_options)] = Field(default_factory=dict)
@@ -104,9 +106,20 @@ class Output(Part):
     `{date}` in a path is the day of the run, in UTC.
     """
 
-    path: Text = Field(description="where the release goes, e.g. path: releases/census")
+    path: OutputPath = Field(description="where the release goes, e.g. path: releases/census")
     format: Literal["parquet", "orc", "delta"] = "parquet"
-    evidence: Text | None = None
+    evidence: OutputPath | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_table(cls, value: Any) -> Any:
+        if isinstance(value, Mapping) and "table" in value:
+            raise fault(
+                "a release is several tables and a manifest that are shown in one step, which no catalog does for tables of its own; give "
+                "path, and name the published folders in the catalog: CREATE TABLE qit USING parquet LOCATION 'PATH/qit'",
+                at="table",
+            )
+        return value
 
     @model_validator(mode="after")
     def _evidence_outside(self) -> Output:
@@ -125,21 +138,33 @@ class Column(Part):
     type: ColumnType = "categorical"
 
 
-def read_hierarchy_file(value: Any, info: ValidationInfo) -> Hierarchy | None:
-    """The parsed hierarchy of a CSV path; a relative path starts at the working directory (or the base_dir given)."""
-    if value is None or isinstance(value, Hierarchy):
+def read_hierarchy_file(value: Any, info: ValidationInfo) -> Hierarchy | HierarchyRule | None:
+    """The parsed hierarchy of a CSV path, or the rule of a mapping; a relative path starts at the working directory (or the
+    base_dir given)."""
+    if value is None or isinstance(value, (Hierarchy, HierarchyRule)):
         return value
+    if isinstance(value, Mapping):
+        return read_rule(value)
     base_dir = (info.context or {}).get("base_dir")
     try:
-        return read_hierarchy(os.path.join(base_dir or "", read_text(value)))
+        return read_hierarchy(os.path.join(base_dir or "", read_path(value)))
     except SpecError as error:
         raise fault(str(error)) from None
 
 
 class ColumnWithHierarchy(Column):
-    """A column whose values may stand under a generalization hierarchy: a CSV path in the spec, parsed here."""
+    """A column whose values may stand under a generalization hierarchy: a CSV path in the spec, parsed here, or a rule that makes one."""
 
-    hierarchy: Annotated[Hierarchy | None, BeforeValidator(read_hierarchy_file)] = None
+    hierarchy: Annotated[Hierarchy | HierarchyRule | None, BeforeValidator(read_hierarchy_file)] = None
+
+    def hierarchy_over(self, values: Sequence[str]) -> Hierarchy | None:
+        """The hierarchy of the texts `values`: the file's, whatever they are, or the one that the rule makes. Raises SpecError."""
+        return self.hierarchy.over(values) if isinstance(self.hierarchy, HierarchyRule) else self.hierarchy
+
+    @property
+    def told_hierarchy(self) -> Hierarchy | None:
+        """The hierarchy of a file, whose leaves are known before the table is; None of a rule."""
+        return None if isinstance(self.hierarchy, HierarchyRule) else self.hierarchy
 
     @model_validator(mode="after")
     def _hierarchy_of_categories(self) -> ColumnWithHierarchy:
@@ -185,6 +210,25 @@ def _name_or_names(value: Any) -> list[Any]:
     return _names([value] if isinstance(value, str) else value)
 
 
+def _identifiers(value: Any) -> tuple[str, ...] | Literal["rest"]:
+    """A list of column names, or `rest`."""
+    if value == "rest":
+        return "rest"
+    if not isinstance(value, (list, tuple)):
+        raise fault(
+            f"{shown(value)} is not a list of column names; write e.g. [name, ssn], or rest for all that are not named elsewhere"
+        )
+    faults: list[Fault] = []
+    for i, name in enumerate(value):
+        try:
+            read_text(name)
+        except Faults as problem:
+            faults.append((f"[{i}]", str(problem)))
+    if faults:
+        raise Faults(*faults)
+    return tuple(value)
+
+
 Names = Annotated[tuple[Text, ...], BeforeValidator(_names)]
 NameOrNames = Annotated[tuple[Text, ...], BeforeValidator(_name_or_names)]
 WITHHELD = ("identifiers", "person")
@@ -196,7 +240,7 @@ class Columns(Part):
 
     quasi_identifiers : what an adversary may know of a person; published
     sensitive         : what nobody may infer of a person; published by the method's rules
-    identifiers       : never published
+    identifiers       : never published; "rest" for all columns that are named nowhere else
     other             : published unchanged beside the quasi-identifiers, and so known to everybody
     person            : whose record it is, one column or several together; never published
     """
@@ -207,7 +251,7 @@ class Columns(Part):
     sensitive: Annotated[tuple[Sensitive, ...], BeforeValidator(_one_or_more)] = Field(
         description="the column nobody may infer, e.g. {name: occupation, type: categorical}"
     )
-    identifiers: Names = ()
+    identifiers: Annotated[tuple[str, ...] | Literal["rest"], PlainValidator(_identifiers)] = ()
     other: Names = ()
     person: NameOrNames = ()
 
@@ -234,7 +278,8 @@ class Columns(Part):
         """(role, column name) of every named column, in the spec's order."""
         yield from (("quasi_identifiers", column.name) for column in self.quasi_identifiers)
         yield from (("sensitive", column.name) for column in self.sensitive)
-        yield from (("identifiers", name) for name in self.identifiers)
+        if not self.withholds_rest:
+            yield from (("identifiers", name) for name in self.identifiers)
         yield from (("other", name) for name in self.other)
         yield from (("person", name) for name in self.person)
 
@@ -257,20 +302,58 @@ class Columns(Part):
         return tuple(column.name for column in self.sensitive)
 
     @property
+    def withholds_rest(self) -> bool:
+        """Whether columns that are named nowhere are withheld; else one is an error."""
+        return self.identifiers == "rest"
+
+    @property
+    def may_be_missing(self) -> tuple[str, ...]:
+        """The columns that `missing` has a policy for."""
+        return tuple(name for role, name in self.roles() if role in ("quasi_identifiers", "sensitive", "person"))
+
+    @property
     def all_names(self) -> tuple[str, ...]:
         """Every named column; a column of the input that is not among them is an error."""
         return tuple(name for _, name in self.roles())
 
 
+def read_texts(value: Any) -> tuple[str, ...]:
+    """A list of texts that are not empty, each once; a whole number may come as an int."""
+    if isinstance(value, str) or not isinstance(value, (list, tuple)):
+        raise fault(f'{shown(value)} is not a list; write the texts that stand for a missing value, e.g. ["?", NA, -9]')
+    texts = [str(item) if isinstance(item, int) and not isinstance(item, bool) else item for item in value]
+    faults = [
+        (f"[{i}]", f"{shown(item)} is no text; write what stands in the cells, in quotes (of an empty cell: {_EMPTY})")
+        for i, item in enumerate(texts)
+        if not isinstance(item, str) or not item
+    ]
+    if faults:
+        raise Faults(*faults)
+    if len(texts) > MOST_TEXTS or max(map(len, texts), default=0) > LONGEST_TEXT:
+        raise fault(
+            f"these are more than {MOST_TEXTS} texts, or one is longer than {LONGEST_TEXT} characters; mend them in a view"
+        )
+    if doubled := [text for text in texts if texts.count(text) > 1]:
+        raise fault(f"{doubled[0]!r} is named twice; keep one")
+    return tuple(texts)
+
+
+MOST_TEXTS, LONGEST_TEXT = 50, 100
+"""What `as_missing` takes: a manifest repeats it."""
+_EMPTY = "input.options: {nullValue: ''} for a CSV, else a view"
+
+
 class Missing(Part):
     """What happens to a record with a null or NaN: kept (as a value of its own), dropped (and counted), or refused.
 
-    person : a record of nobody cannot be kept
+    person     : a record of nobody cannot be kept
+    as_missing : values of quasi-identifiers, sensitive and person columns that are read as null, e.g. ("?", "NA", "-9")
     """
 
     quasi_identifiers: Handling = "keep"
     sensitive: Handling = "error"
     person: Literal["drop", "error"] = "error"
+    as_missing: Annotated[tuple[str, ...], BeforeValidator(read_texts)] = ()
 
 
 class Random(Part):
@@ -360,12 +443,23 @@ class ReleaseSpec(Part):
                 if column.hierarchy is not None
             ]
         else:
-            of_first = self.columns.sensitive[0].hierarchy
-            faults += [(f"method.{method.name}.{key}", why) for key, why in method.hierarchy_faults(of_first)]
+            first = self.columns.sensitive[0]
+            if method.bounds_nodes and isinstance(first.hierarchy, HierarchyRule):
+                why = f"{method.name} bounds nodes that are known before the table is; name a CSV file, or leave the hierarchy out"
+                faults.append(("columns.sensitive", why))
+            told = first.told_hierarchy
+            faults += [(f"method.{method.name}.{key}", why) for key, why in method.hierarchy_faults(told)]
         faults += person_faults(self.columns, self.persons, "persons" in self.model_fields_set)
         faults += ledger_faults(self)
         if "person" in self.missing.model_fields_set and not self.columns.person:
             faults.append(("missing.person", "columns.person names nobody; leave this out, or name the column there"))
+        if method.threshold_of_missing is not None and self.missing.sensitive != "keep":
+            faults.append(
+                (
+                    f"method.{method.name}.privacy.missing",
+                    "no missing value is published; leave it out, or write missing: {sensitive: keep}",
+                )
+            )
         if self.output is not None:
             if self.output.evidence is not None and not method.leaves_evidence:
                 faults.append(
@@ -390,12 +484,17 @@ class ReleaseSpec(Part):
     def used_columns(self) -> list[str]:
         """The columns that a run looks at, which must be readable: those that may be published, and what tells and orders persons."""
         order = (self.persons.order or "").lower()
-        return [name for role, name in self.columns.roles() if role != "identifiers" or name.lower() == order]
+        names = [name for role, name in self.columns.roles() if role != "identifiers" or name.lower() == order]
+        unnamed = [] if self.persons.order is None or order in map(str.lower, names) else [self.persons.order]
+        return [*names, *unnamed]
 
     def public_missing(self) -> dict[str, str]:
         """The missing-value policy as a manifest states it: of persons only where the spec names them."""
+        policy = self.missing.to_public_dict()
         return {
-            part: how for part, how in self.missing.to_public_dict().items() if part != "person" or self.columns.person
+            part: how
+            for part, how in policy.items()
+            if part != "as_missing" and (part != "person" or self.columns.person)
         }
 
     def to_public_dict(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from anonlib.spec.part import Fault, Faults, Flag, Part, Text, fault, read_text, shown, whole
+from anonlib.spec.paths import OutputPath
 
 FLOOR = 100
 """Records that a window advances by at least: what is shown of two windows tells the values of what came between them."""
@@ -99,7 +100,7 @@ class Stream(Part):
     advance: Annotated[int, whole(at_least=1)] = Field(description="records a window advances by, e.g. advance: 5000")
     order: Text | None = None
     shard: Text | None = None
-    checkpoint: Text = Field(description="the folder of the state, e.g. checkpoint: private/census-stream")
+    checkpoint: OutputPath = Field(description="the folder of the state, e.g. checkpoint: private/census-stream")
     trigger: Annotated[str, BeforeValidator(read_trigger)] = "30 seconds"
     files: Annotated[int, whole(at_least=1)] | None = None
     domains: Annotated[dict[str, Any], BeforeValidator(read_domains)] = Field(default_factory=dict)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from anonlib.spec.hierarchy_rules import HierarchyRule
 from anonlib.spec.ledger import DATE
 from anonlib.spec.methods.sabre import Sabre
 from anonlib.spec.part import Fault, listed, shown
@@ -113,7 +114,7 @@ def _of_columns(stream: Stream, spec: ReleaseSpec) -> Iterator[Fault]:
     if stream.order is not None and stream.order.lower() not in named:
         yield (
             "stream.order",
-            f"{stream.order!r} is no column of this spec; name it under columns, e.g. under identifiers",
+            f"{stream.order!r} is no column of this spec; name it under columns, e.g. in a list of identifiers",
         )
     if stream.order is not None and named.get(stream.order.lower()) == "sensitive":
         yield (
@@ -159,7 +160,12 @@ def _of_domains(stream: Stream, spec: ReleaseSpec) -> Iterator[Fault]:
             )
     for column in columns:
         domain, at = told.get(column.name.lower()), f"stream.domains.{column.name}"
-        if column.hierarchy is not None:
+        if isinstance(column.hierarchy, HierarchyRule):
+            yield (
+                at,
+                f"{column.hierarchy} makes a hierarchy of values that occur, and a stream's are told in advance; write it to a CSV file",
+            )
+        elif column.hierarchy is not None:
             if domain is not None:
                 yield at, "its values are the leaves of its hierarchy; leave this out"
         elif domain is None:
@@ -183,7 +189,7 @@ def _quasi_identifier(spec: ReleaseSpec, name: str) -> ColumnWithHierarchy | Non
 
 
 def _size(stream: Stream, column: ColumnWithHierarchy) -> int:
-    if column.hierarchy is not None:
-        return column.hierarchy.leaves
+    if column.told_hierarchy is not None:
+        return column.told_hierarchy.leaves
     domain = next((d for name, d in stream.domains.items() if name.lower() == column.name.lower()), ())
     return 0 if isinstance(domain, Range) else len(domain)

@@ -197,6 +197,7 @@ class Batches:
             method=MethodPart(name=self.spec.method.name, parameters=self.spec.method.to_public_dict()),
             guarantee=self.guarantee.model_copy(update={"values": values}),
             missing=self.spec.public_missing(),
+            as_missing=list(self.spec.missing.as_missing),
             rows=RowsPart(input=shown + left_out, published=shown, dropped=left_out),
             solver=SolverPart(
                 name="symmetric sub-buckets", status="heuristic", setting=[], unit="classes", seconds=round(seconds, 3)

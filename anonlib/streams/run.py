@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anonlib.engine import reading, streaming
+from anonlib.engine.as_missing import read_as_missing
 from anonlib.engine.boxes import box_schema
 from anonlib.engine.microdata import Microdata, microdata
 from anonlib.engine.relational import DataFrame
@@ -68,6 +69,7 @@ def stream(
         if warning := keys_on_disks(spark):
             say(warning)
         frame = _opened(spec, asked, spark) if frame is None else frame
+        frame = read_as_missing(frame, spec.columns.may_be_missing, spec.missing.as_missing)
         table = microdata(frame, spec.columns, spec.missing)
         coding = terms.coding(spec, asked, spark, frame, table)
         place = streamed.Place(spec.output.path.rstrip("/"))
@@ -149,6 +151,7 @@ def _settings(
         "columns": spec.columns.to_public_dict(),
         "types of the input": {name: kinds[spelled[name.lower()]] for name in used},
         "missing": spec.public_missing(),
+        **({"missing.as_missing": list(spec.missing.as_missing)} if spec.missing.as_missing else {}),
         "method": {spec.method.name: spec.method.to_public_dict()},
         "stream.window": asked.window,
         "stream.advance": asked.advance,
@@ -162,7 +165,7 @@ def _settings(
 
 
 def _hierarchy(spec: ReleaseSpec) -> list[list[str]]:
-    tree = spec.columns.sensitive[0].hierarchy
+    tree = spec.columns.sensitive[0].told_hierarchy
     return [] if tree is None else [list(row) for row in tree.rows]
 
 

@@ -42,6 +42,11 @@ def test_semicolons_quotes_and_a_byte_order_mark(tmp_path: Path) -> None:
     assert tree.ancestors.tolist() == [[0, 2, 3], [1, 1, 3]]
 
 
+def test_a_separator_in_quotes_is_the_cells_own() -> None:
+    assert parse_hierarchy('"x;y",any\nz,any\n').labels[:2] == ("x;y", "z")
+    assert parse_hierarchy('"x,y";any\n"a""b;c";any\n').labels[:2] == ("x,y", 'a"b;c')
+
+
 def test_a_single_leaf_and_a_deep_chain() -> None:
     assert parse_hierarchy("a").root == 0
     deep = parse_hierarchy(",".join(str(i) for i in range(20_000)))

@@ -68,7 +68,7 @@ def judge(facts: BucketizedFacts, manifest: Manifest, columns: Columns | None = 
         _sizes(release, st),
         _same_buckets(release, qit, st),
         _published_rows(release, qit, st),
-        no_row_numbers(QIT, facts.numbering),
+        no_row_numbers(QIT, facts.numbering, qit.measured.rows, qit.ranges),
     ]
     measured = {QIT: qit.measured, ST: st.measured}
     checks += [contents(name, manifest.tables[name], of_table, staged) for name, of_table in measured.items()]

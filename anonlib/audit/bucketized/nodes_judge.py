@@ -36,7 +36,7 @@ def of_manifest(manifest: Manifest, columns: Columns | None) -> list[Check]:
     """The manifest's nodes are those of its hierarchy, which is the spec's where that is known; with the records and thresholds that
     follow. None where values have no hierarchy, in the manifest and in the spec."""
     part = manifest.guarantee
-    asked = columns.sensitive[0].hierarchy if columns is not None else None
+    asked = columns.sensitive[0].told_hierarchy if columns is not None else None
     if not part.hierarchy and not part.nodes and (asked is None or manifest.method.name != "bucketize"):
         return []
     faults = _faults(manifest)

@@ -76,7 +76,7 @@ def judge(facts: GeneralizedFacts, manifest: Manifest, columns: Columns | None =
     checks += [
         _within_asked(parts, numbers, staged, manifest.stream is not None),
         _utility_as_stated(manifest, utility, staged),
-        no_row_numbers(MICRODATA, facts.numbering),
+        no_row_numbers(MICRODATA, facts.numbering, boxes.measured.rows, boxes.ranges),
         contents(MICRODATA, manifest.tables[MICRODATA], boxes.measured, staged),
     ]
     return Verdict(

@@ -81,7 +81,7 @@ def judge(facts: PerturbedFacts, manifest: Manifest, columns: Columns | None = N
     checks += [
         _within_domains(records),
         _published_rows(manifest, records),
-        no_row_numbers(MICRODATA, facts.numbering),
+        no_row_numbers(MICRODATA, facts.numbering, records.measured.rows, records.ranges),
     ]
     checks += [contents(name, manifest.tables[name], of_table, staged) for name, of_table in measured.items()]
     if subtables is None:

@@ -12,6 +12,7 @@ def f_privacy(wanted: PrivacyWanted) -> FPrivacy:
     """The spec's plain numbers as a privacy model."""
     if wanted.l is not None:
         return FPrivacy.l_diversity(wanted.l)
-    return FPrivacy(
-        theta=wanted.theta, offset=wanted.offset or Fraction(0), default=wanted.default, own=dict(wanted.thresholds)
-    )
+    own: dict[str | None, Fraction] = {str(value): share for value, share in wanted.thresholds.items()}
+    if wanted.missing is not None:
+        own[None] = wanted.missing
+    return FPrivacy(theta=wanted.theta, offset=wanted.offset or Fraction(0), default=wanted.default, own=own)

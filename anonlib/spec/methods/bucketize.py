@@ -66,6 +66,7 @@ class PrivacyWanted(Part):
     l             : l-diversity, f'_i = 1/l for every value
     thresholds    : {sensitive value: f'_i}, which wins over theta and default; a node of the sensitive column's hierarchy may stand there
                     too, for all values under it together
+    missing       : the threshold of a kept null, which has no text to stand under `thresholds`
     shares        : "ledger" takes f_i of all records that the ledger's releases have published, this one among them, not of this one alone
     """
 
@@ -74,6 +75,7 @@ class PrivacyWanted(Part):
     default: Share | None = None
     l: Annotated[int, whole(at_least=2)] | None = None  # noqa: E741  (the field's name)
     thresholds: Annotated[dict[str, Fraction], BeforeValidator(read_thresholds)] = Field(default_factory=dict)
+    missing: Share | None = None
     shares: Literal["ledger"] | None = None
 
     @model_validator(mode="after")
@@ -91,6 +93,11 @@ class PrivacyWanted(Part):
         if self.l is not None and self.thresholds:
             raise fault(
                 f"with thresholds per value this is not l-diversity; write default: 1/{self.l} instead of l: {self.l}",
+                at="l",
+            )
+        if self.l is not None and self.missing is not None:
+            raise fault(
+                f"with a threshold of its own for null this is not l-diversity; write default: 1/{self.l} instead of l: {self.l}",
                 at="l",
             )
         if not stated and not self.thresholds:
@@ -113,6 +120,7 @@ class Bucketize(Method):
     name: ClassVar[str] = "bucketize"
     layout: ClassVar[LayoutName] = "bucketized"
     reads_hierarchy: ClassVar[bool] = True
+    bounds_nodes: ClassVar[bool] = True
 
     privacy: PrivacyWanted = Field(description="what nobody may infer, e.g. {theta: 8, offset: 0.02}")
     solver: Literal["optimal", "multi_size", "two_size"] = "optimal"
@@ -121,6 +129,11 @@ class Bucketize(Method):
     fake_values: Annotated[int, whole(at_least=0)] = 0
     avoid_negative_associations: Flag = False
     mix_companions: Flag = False
+
+    @property
+    def threshold_of_missing(self) -> Fraction | None:
+        """The threshold that a kept null has of its own."""
+        return self.privacy.missing
 
     @property
     def shares_of_ledger(self) -> bool:
