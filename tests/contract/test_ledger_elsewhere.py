@@ -1,6 +1,7 @@
-"""A ledger on a standalone cluster whose executors are processes apart, two months: published, entered, audited by their spec.
+"""A ledger from sessions of another kind, two months each: Spark Connect, and a standalone cluster whose executors are processes apart.
 
-Slow: run by hand with `pytest -m slow tests/contract/test_ledger_elsewhere.py`; runs on Spark 3.5 too.
+Slow: run by hand with `pytest -m slow tests/contract/test_ledger_elsewhere.py`. On Spark 3.5 the engine's own tests of schedules run at
+night, and these of the cluster.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ import pytest
 import yaml
 
 from anonlib.release.ledger import new_ledger, open_ledger
-from tests.contract.test_standalone_cluster import ROOT, cluster  # noqa: F401  (a fixture)
+from tests.contract.cluster import Cluster
 from tests.door import OTHER_KEY, of_its_own, write_files
 from tests.engine.test_schedule import columns, month, visits_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
+ROOT = Path(__file__).resolve().parents[2]
 LEDGER_KEY = bytes.fromhex(OTHER_KEY)
 
 
@@ -44,7 +46,7 @@ def conf(home: Path, name: str, first: int, last: int) -> Path:
 
 def called(environment: dict[str, str], *arguments: str) -> dict[str, Any]:
     """What `anonlib ... --json` prints, in a process of its own."""
-    command = [sys.executable, "-m", "anonlib.cli", *arguments, "--json"]
+    command = [sys.executable, "-m", "anonlib", *arguments, "--json"]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -70,10 +72,17 @@ def two_months(home: Path, environment: dict[str, str], *where: str) -> None:
     assert ledger.persons == 105
 
 
-def test_on_a_standalone_cluster(cluster, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
-    master, environment = cluster
+def test_under_connect(tmp_path: Path) -> None:
+    import pyspark
+
+    if pyspark.__version__ < "4":
+        pytest.skip("pyspark 3.5 starts a Connect server only with the server's jars, which its package lacks")
+    two_months(tmp_path, of_its_own(LEDGER_KEY=OTHER_KEY), "--remote", "local[2]")
+
+
+def test_on_a_standalone_cluster(cluster: Cluster, tmp_path: Path) -> None:
     own = {
         **of_its_own(LEDGER_KEY=OTHER_KEY),
-        **{k: v for k, v in environment.items() if k.startswith(("SPARK", "PYSPARK"))},
+        **{k: v for k, v in cluster.environment.items() if k.startswith(("SPARK", "PYSPARK"))},
     }
-    two_months(tmp_path, own, "--master", master)
+    two_months(tmp_path, own, "--master", cluster.master)
