@@ -66,8 +66,9 @@ def evaluate(
     A constant number of Spark jobs, whatever the number of queries.
     """
     own = None if spec is None else _spec(spec)
-    table = as_table(original, "original", as_release(release).spark)
-    return workflow.evaluate(release, table, queries, selectivity, seed, attacks, own)
+    of = as_release(release)
+    table = as_table(original, "original", of.spark)
+    return workflow.evaluate(of, table, queries, selectivity, seed, attacks, own)
 
 
 def report(
@@ -87,10 +88,11 @@ def report(
     Needs matplotlib (`pip install 'anonlib[report]'`). Cost: an audit, three small jobs and, with `original`, an evaluation. Raises
     SpecError for a path that cannot be written; a release that the audit refuses is reported as such.
     """
-    table = None if original is None else as_table(original, "original", as_release(release).spark)
-    place = report_file.default_path(as_release(release).path) if path is None else Path(path)
-    report_file.check(place, release.path)
-    made = workflow.report(release, table, attacks, spec=None if spec is None else _spec(spec))
+    of = as_release(release)
+    table = None if original is None else as_table(original, "original", of.spark)
+    place = report_file.default_path(of.path) if path is None else Path(path)
+    report_file.check(place, of.path)
+    made = workflow.report(of, table, attacks, spec=None if spec is None else _spec(spec))
     report_file.write(place, made.html, private=made.with_original)
     return place
 
@@ -102,8 +104,9 @@ def audit_release(
 
     spec : the release's own, where it was made of one row a person: it says which rows were taken, and has the ledger that knows whose
     """
-    table = None if original is None else as_table(original, "original", as_release(release).spark)
-    return workflow.audit(release, table, spec=None if spec is None else _spec(spec))
+    of = as_release(release)
+    table = None if original is None else as_table(original, "original", of.spark)
+    return workflow.audit(of, table, spec=None if spec is None else _spec(spec))
 
 
 def new_ledger(path: str | Path, key: str) -> None:

@@ -216,7 +216,7 @@ class BucketChoice:
 def explained_buckets(
     sensitive: str,
     choice: BucketChoice,
-    trade_off: TradeOff | None,
+    trade_off: TradeOff | None = None,
     fake_values: int = 0,
     fakes: Int64Array | None = None,
     most: int = 20,

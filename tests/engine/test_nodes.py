@@ -59,7 +59,7 @@ def test_a_release_keeps_and_tells_thresholds_of_nodes(door):
     assert code == 0, [check for check in checks if not check["passed"]]
     assert {"F'-privacy of nodes", "nodes of the hierarchy", "achieved shares of nodes"} <= {c["name"] for c in checks}
 
-    opened = anonlib.open_release(door.spark, str(outcome.output))
+    opened = anonlib.open_release(str(outcome.output), door.spark)
     assert opened.count("illness IN NODE 'lungs'").low == by_name["lungs"].count == 33
     young = opened.count("age < 40 AND illness IN NODE 'lungs'")
     assert (
