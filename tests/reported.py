@@ -29,7 +29,8 @@ from anonlib.release.manifest import (
     TablePart,
     ValuePart,
 )
-from anonlib.reports.facts import Answer, Batch, Beside, Curve, Facts, Sizes, Workload
+from anonlib.reports.facts import Answer, Batch, Beside, Facts, Sizes, Workload
+from anonlib.solvers.trade_offs.trade_off import Point, TradeOff
 
 NASTY = "<script>alert('x')</script>"
 """A value that would run if it stood in a page as it is."""
@@ -42,6 +43,21 @@ AGE = "age & more"
 NAME = "census <i>"
 DAY = "2026-02-03"
 KINDS = ("bucketized", "classes", "matched", "perturbed", "stream")
+
+CURVE = TradeOff(
+    "theta",
+    Fraction(2),
+    {"msbs": "mean squared bucket size", "unbounded": "records whose value has no bound"},
+    "msbs",
+    (
+        Point(Fraction(1, 2), {}, "cannot be kept"),
+        Point(Fraction(1), {"msbs": 90.0, "unbounded": 0.0}),
+        Point(Fraction(3, 2), {"msbs": 9.0, "unbounded": 0.0}),
+        Point(Fraction(2), {"msbs": 5.0, "unbounded": 0.0}),
+        Point(Fraction(13, 3), {"msbs": 3.5, "unbounded": 0.4}, "protects nothing of 40.00% of the records"),
+    ),
+)
+"""A curve with all that can be marked on one."""
 
 
 def facts(kind: str, original: bool = False, **changes: Any) -> Facts:
@@ -57,9 +73,7 @@ def facts(kind: str, original: bool = False, **changes: Any) -> Facts:
         sizes=None if kind == "matched" else Sizes(UNITS[kind], {5: 100, 6: 50, 20: 10}),
         widths={AGE: 0.21, "region": 0.5} if kind in ("classes", "matched", "stream") else {},
         risks=None if kind == "matched" else RiskMeasures.of({1: 4, 2: 8, 5: 96, 10: 50}),
-        curve=Curve(
-            "theta", "records in a bucket, on average", (("1", 9.0), ("2", 5.0), ("4", 3.5)), 1, "left", "From counts."
-        ),
+        curve=CURVE,
         batches=(Batch(0, 400, 600, True), Batch(1, 600, 0, True)) if kind == "stream" else (),
         beside=beside() if original else None,
     )

@@ -6,11 +6,7 @@ from typing import Any
 
 from anonlib.exact import legible
 from anonlib.methods.recipe import Grid
-from anonlib.solvers.trade_offs.trade_off import Point, TradeOff
-
-STOPS = "giving more stops paying"
-SHARES = ("unbounded", "retention", "in_the_dark")
-"""Measures that are shares of the records, shown in percent; others as numbers."""
+from anonlib.solvers.trade_offs.trade_off import SHARES, STOPS, Point, TradeOff
 
 
 def grids(trade_off: TradeOff | None) -> tuple[Grid, ...]:

@@ -12,14 +12,17 @@ import re
 import textwrap
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from anonlib.errors import AnonlibError
+from anonlib.exact import text
 from anonlib.reports.bins import size_ranges
-from anonlib.reports.facts import Answer, Curve, Sizes
+from anonlib.reports.facts import Answer, Sizes
 from anonlib.reports.markup import Markup, escaped, legible
+from anonlib.solvers.trade_offs.trade_off import STOPS, Point, TradeOff
 
 COLOURS = {"ink": "#010203", "faint": "#010204", "first": "#010205", "second": "#010206", "warn": "#010207"}
 """{variable of the style sheet: the mark that stands for it while a chart is drawn}."""
@@ -27,6 +30,8 @@ WIDTH = 4.9
 """Inches of a chart, of 72 units of the page each; the page scales it to the room there is."""
 LABEL = 26
 """Characters of a value beside a bar."""
+WIDE = 30
+"""Costs whose largest is more than so many times the least are drawn on a logarithmic scale."""
 STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "text.parse_math": False,
@@ -148,30 +153,43 @@ def shares_of_ranges(widths: Mapping[str, float], says: str) -> Markup:
     return drawn("widths", says, 0.8 + 0.26 * len(names), draw)
 
 
-def cost_of_the_bound(curve: Curve, says: str) -> Markup:
-    """Cost over the bound, with this release marked."""
-    labels, costs = [label for label, _ in curve.at], [cost for _, cost in curve.at]
+def cost_of_the_bound(trade_off: TradeOff, says: str) -> Markup:
+    """Cost over the bound, the strictest first: this release, the knee, and hollow what leaves or protects nothing are marked."""
+    points = trade_off.kept
+    labels = [short(point.bound) for point in points]
+    costs = [point.measures[trade_off.cost] for point in points]
+    wide = min(costs) > 0 and max(costs) > WIDE * min(costs)
 
     def draw(axes: Any) -> None:
-        axes.plot(range(len(costs)), costs, "o-", color=COLOURS["first"], markersize=3.5)
-        axes.plot([curve.asked], [costs[curve.asked]], "D", color=COLOURS["second"], markersize=7, zorder=3)
-        falls = costs[0] > costs[-1]  # then there is room above to the right of the line, else to the left
-        right = curve.asked == 0 or (falls and curve.asked < len(costs) - 1)
-        axes.annotate(
-            "this release",
-            (curve.asked, costs[curve.asked]),
-            xytext=(7 if right else -7, 7),
-            textcoords="offset points",
-            ha="left" if right else "right",
-        )
-        axes.set_xticks(range(len(labels)), labels, rotation=30 if max(map(len, labels)) > 5 else 0)
-        axes.set_ylim(0, 1.18 * max(costs) or 1)
-        protects = "← protects more" if curve.towards == "left" else "protects more →"
-        axes.set_xlabel(f"{curve.bound}    ({protects})")
-        axes.set_ylabel(textwrap.fill(curve.cost, 26))
-        axes.yaxis.set_major_formatter(_thousands)
+        def mark(chosen: Callable[[Point], bool], marker: str, label: str, **look: Any) -> None:
+            at = [i for i, point in enumerate(points) if chosen(point)]
+            if at:
+                axes.plot(at, [costs[i] for i in at], marker, label=label, linestyle="none", **look)
 
-    return drawn("curve", says, 2.5, draw)
+        first, second = COLOURS["first"], COLOURS["second"]
+        axes.plot(range(len(costs)), costs, "-", color=first)
+        mark(lambda point: not point.note, "o", "", color=first, markersize=3.5)
+        mark(lambda point: bool(point.note), "o", "leaves or protects nothing", color=first, mfc="none", markersize=6)
+        mark(lambda point: point.bound == trade_off.proposed, "s", STOPS, color=second, mfc="none", markersize=11)
+        mark(lambda point: point.bound == trade_off.asked, "D", "this release", color=second, markersize=6, zorder=3)
+        axes.set_xticks(range(len(labels)), labels, rotation=30 if max(map(len, labels)) > 4 else 0)
+        if wide:
+            axes.set_yscale("log")
+            axes.yaxis.set_minor_formatter("")
+        else:
+            axes.set_ylim(0, 1.1 * max(costs) or 1)
+        axes.set_xlabel(f"{trade_off.name}    (← protects more)")
+        axes.set_ylabel(textwrap.fill(trade_off.measures[trade_off.cost], 26) + ("\n(log scale)" if wide else ""))
+        axes.yaxis.set_major_formatter(_thousands)
+        axes.figure.legend(loc="outside upper center", ncols=2)
+
+    return drawn("curve", says, 2.9, draw)
+
+
+def short(bound: Fraction) -> str:
+    """A bound beside an axis: exact where that is short."""
+    exactly = text(bound)
+    return exactly if len(exactly) < 7 else f"{float(bound):.3g}"
 
 
 def estimates_beside_truth(answers: Sequence[Answer], says: str) -> Markup:

@@ -10,6 +10,7 @@ from anonlib.arrays import Float64Array
 from anonlib.audit.verdict import Check
 from anonlib.evaluation.risks import RiskMeasures
 from anonlib.release.manifest import Manifest
+from anonlib.solvers.trade_offs.trade_off import TradeOff
 
 
 @dataclass(frozen=True)
@@ -18,25 +19,6 @@ class Sizes:
 
     unit: str
     of: Mapping[int, int]
-
-
-@dataclass(frozen=True)
-class Curve:
-    """What a stricter bound costs: cost (lower is better, unless `more_is_better`) over the bound, from counts alone or on a sample.
-
-    bound   : the parameter, e.g. "theta"; cost : what its cost is called
-    at      : (bound as text, cost) in the order of the bound; asked : the place of this release among them
-    towards : "left" where smaller bounds protect more, else "right"
-    note    : where the figures come from
-    """
-
-    bound: str
-    cost: str
-    at: tuple[tuple[str, float], ...]
-    asked: int
-    towards: str
-    note: str
-    more_is_better: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,7 +90,7 @@ class Facts:
     sizes: Sizes | None = None
     widths: Mapping[str, float] = field(default_factory=dict)
     risks: RiskMeasures | None = None
-    curve: Curve | str = ""
+    curve: TradeOff | str = ""
     batches: tuple[Batch, ...] = ()
     beside: Beside | None = None
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anonlib.evaluation.risks import HIGH, RiskMeasures
+from anonlib.exact import text
 from anonlib.reports import bins, charts
-from anonlib.reports.facts import Curve, Facts
+from anonlib.reports.facts import Facts
 from anonlib.reports.markup import Markup, figure, joined, legible, paragraph, table
-from anonlib.reports.numbers import measure, percent
+from anonlib.reports.numbers import measure, percent, readable
 from anonlib.reports.promise import kind_of, sensitive_names
+from anonlib.solvers.trade_offs.trade_off import SHARES, STOPS, Point, TradeOff
 
 BARS = 12
 AFTER = {
@@ -40,6 +42,14 @@ ALIKE = {
     "matched": "Records that look alike are those whose ranges fit one person, counted for a sample of the persons of the original.",
 }
 """What looks alike, for each kind of release."""
+FROM_COUNTS = "The figures follow from how often each value occurs; the tables of the release were not needed."
+MEANS = {
+    "msbs": "The larger buckets are, the rougher are counts. The curve's were chosen quickly; the release's own may differ a little.",
+    "count_error": "By about so many records an estimated count of one value is off.",
+    "matches": "So many rows may be the one of a person, on average.",
+    "class_size": "The larger classes are, the wider are their ranges.",
+}
+"""What a cost means, in words: {key of the measure: sentence}."""
 ONE = {"buckets": "bucket", "classes": "class", "sub-tables": "sub-table"}
 
 
@@ -181,23 +191,54 @@ def risk_lines(measures: RiskMeasures) -> Sequence[tuple[str, str]]:
 
 def price(facts: Facts) -> Markup:
     """What a stricter or a looser bound would cost."""
-    curve = facts.curve
-    if isinstance(curve, str):
-        return paragraph(curve)
-    stricter = "smaller" if curve.towards == "left" else "larger"
-    better = "more" if curve.more_is_better else "less"
-    rows = [
-        (bound, measure(cost), "this release" if at == curve.asked else "") for at, (bound, cost) in enumerate(curve.at)
+    trade_off = facts.curve
+    if isinstance(trade_off, str):
+        return paragraph(trade_off)
+    here = _here(trade_off)
+    cost = trade_off.measures[trade_off.cost]
+    said = [
+        f"The further left, the stricter is {trade_off.name} and the more is protected. The chart shows what that costs: {cost}, where "
+        f"less is better for whoever uses the data. {MEANS.get(trade_off.cost, '')}",
+        f"This release stands at {here}{' and ' + trade_off.at_asked.note if trade_off.at_asked.note else ''}.",
+        *_of_other_bounds(trade_off),
+        FROM_COUNTS,
     ]
-    says = f"{curve.cost} over {curve.bound}; this release: {_here(curve)}"
+    columns = (trade_off.name, *trade_off.measures.values(), "")
     return figure(
-        charts.cost_of_the_bound(curve, says),
-        f"A {stricter} {curve.bound} protects more. The chart shows what that costs: {curve.cost}, where {better} is better for whoever "
-        f"uses the data. This release stands at {_here(curve)}. {curve.note}",
-        table("What the bound costs", (curve.bound, curve.cost, ""), rows),
+        charts.cost_of_the_bound(trade_off, f"{cost} over {trade_off.name}; this release: {here}"),
+        " ".join(said),
+        table("What the bound costs", columns, [_cost_line(trade_off, point) for point in trade_off.kept]),
     )
 
 
-def _here(curve: Curve) -> str:
-    bound, cost = curve.at[curve.asked]
-    return f"{curve.bound} = {bound}, with {measure(cost)}"
+def _of_other_bounds(trade_off: TradeOff) -> Sequence[str]:
+    """Where giving more stops paying, and which of the other bounds leave or protect nothing."""
+    said = []
+    if trade_off.proposed is not None:
+        said.append(
+            f"At {trade_off.name} = {readable(text(trade_off.proposed))} {STOPS}: there the curve bends. That is a place to start "
+            "from; what may be believed of a person is not for a curve to decide."
+        )
+    noted = [point for point in trade_off.kept if point.note and point.bound != trade_off.asked]
+    if noted:
+        bounds = ", ".join(charts.short(point.bound) for point in noted)
+        said.append(
+            f"Other bounds that leave nothing, or protect nothing, of some records are hollow in the chart ({trade_off.name} = {bounds}); "
+            "the table says of how many."
+        )
+    return said
+
+
+def _cost_line(trade_off: TradeOff, point: Point) -> tuple[str, ...]:
+    shown = [
+        percent(point.measures[key]) if key in SHARES else measure(point.measures[key]) for key in trade_off.measures
+    ]
+    marks = (
+        "this release" if point.bound == trade_off.asked else "",
+        STOPS if point.bound == trade_off.proposed else "",
+    )
+    return (readable(text(point.bound)), *shown, "; ".join(part for part in (*marks, point.note) if part))
+
+
+def _here(trade_off: TradeOff) -> str:
+    return f"{trade_off.name} = {readable(text(trade_off.asked))}, with {measure(trade_off.at_asked.measures[trade_off.cost])}"

@@ -14,16 +14,25 @@ import pytest
 from anonlib.audit.verdict import Check
 from anonlib.errors import SpecError
 from anonlib.evaluation.risks import RiskMeasures
-from anonlib.exact import exact
-from anonlib.release.manifest import AuditPart, GuaranteePart, Manifest, MethodPart, PersonsPart, ValuePart
-from anonlib.reports import bins, charts, file, worth
-from anonlib.reports.curves import DEPENDS, TOO_MANY, curve
+from anonlib.release.manifest import (
+    AuditPart,
+    GuaranteePart,
+    LedgerPart,
+    Manifest,
+    MethodPart,
+    NodePart,
+    PersonsPart,
+    ValuePart,
+)
+from anonlib.reports import bins, charts, curves, file, worth
+from anonlib.reports.curves import ALONE, DEPENDS, NODES, NOT_KEPT, ONE_BY_ONE, TOGETHER, TOO_MANY, UNREAD, curve
 from anonlib.reports.facts import Facts, Sizes
 from anonlib.reports.markup import Markup, escaped, legible
 from anonlib.reports.page import FROM_THE_ORIGINAL, page
 from anonlib.reports.promise import MOST_VALUES
+from anonlib.solvers.trade_offs.trade_off import STOPS, Point, TradeOff
 from tests import reported
-from tests.reported import COLUMN, KINDS, LONG, NASTY, TURNED, Page, facts, manifest_of
+from tests.reported import COLUMN, CURVE, KINDS, LONG, NASTY, TURNED, VALUES, Page, facts, manifest_of
 
 
 @pytest.fixture
@@ -217,26 +226,94 @@ def test_risks_against_counting_by_hand():
     assert RiskMeasures.of_fits(np.array([0]), np.array([1.0])) is None
 
 
+SEVEN = [ValuePart(value=f"v{i}", count=n) for i, n in enumerate((300, 250, 200, 150, 100, 60, 40))]
+
+
 @pytest.mark.parametrize(
-    ("kind", "bound", "falls"),
-    [("bucketized", "theta", True), ("classes", "t", True), ("matched", "l", False), ("perturbed", "rho2", False)],
+    ("method", "parameters", "bound", "asked"),
+    [
+        ("bucketize", {"privacy": {"theta": "2", "offset": "0.05"}, "solver": "two_size"}, "theta", 2),
+        ("bucketize", {"privacy": {"default": "1/3", "thresholds": {"v6": "0.2"}}}, "default", 1 / 3),
+        ("anatomy", {"l": 3}, "l", 3),
+        ("sabre", {"t": "0.2", "k": 5}, "t", 0.2),
+        ("heterogeneous", {"l": 3}, "l", 3),
+        ("heterogeneous", {"beta": "3"}, "beta", 3),
+        ("perturb", {"rho1": "1/13", "rho2": "1/5"}, "rho2", 0.2),
+    ],
 )
-def test_the_curve_of_a_bound_has_this_release_on_it(kind, bound, falls):
-    manifest = manifest_of(kind)
-    values = [ValuePart(value=f"v{i}", count=n) for i, n in enumerate((300, 250, 200, 150, 100, 60, 40))]
-    part = manifest.guarantee.model_copy(update={"values": values})
-    method = manifest.method
-    if kind == "bucketized":
-        method = method.model_copy(
-            update={"parameters": {"privacy": {"theta": "2", "offset": "0.05"}, "solver": "two_size"}}
-        )
-    found = curve(manifest.model_copy(update={"guarantee": part, "method": method}))
-    assert not isinstance(found, str), found
-    assert found.bound == bound
-    assert float(exact(found.at[found.asked][0])) == pytest.approx({"theta": 2, "t": 0.2, "l": 3, "rho2": 0.2}[bound])
-    costs = [cost for _, cost in found.at]
-    assert (costs[0] > costs[-1]) == falls
-    assert costs[0] != costs[-1]
+def test_the_curve_of_a_bound_has_this_release_on_it(method, parameters, bound, asked):
+    drawn = curve(manifest_with(manifest_of("classes"), SEVEN, method, parameters))
+    assert not isinstance(drawn, str), drawn
+    assert drawn.name == bound
+    assert float(drawn.asked) == pytest.approx(asked)
+    assert drawn.at_asked in drawn.kept
+    costs = [point.measures[drawn.cost] for point in drawn.kept]
+    assert costs[0] > costs[-1]  # the strictest comes first, and costs most
+
+
+def manifest_with(manifest, values, method, parameters, **changes):
+    """The manifest with other values, and another method with these parameters; `changes` are of its guarantee."""
+    part = manifest.guarantee.model_copy(update={"values": values, **changes})
+    return manifest.model_copy(
+        update={"guarantee": part, "method": MethodPart(name=method, parameters=parameters), "ledger": None}
+    )
+
+
+def test_thresholds_of_values_and_of_what_is_missing_have_a_curve_too():
+    privacy = {"theta": "3", "offset": "0.05", "thresholds": {NASTY: "0.2"}, "missing": "0.1"}
+    values = [ValuePart(value=v, count=n) for v, n in VALUES.items()]
+    drawn = curve(manifest_with(manifest_of("bucketized"), values, "bucketize", {"privacy": privacy}))
+    assert not isinstance(drawn, str), drawn
+    assert drawn.at_asked.measures["unbounded"] == pytest.approx(0.4)  # three times 400 of 1,000 is above one
+
+
+def test_a_bound_that_leaves_one_class_is_noted():
+    drawn = curve(manifest_with(manifest_of("classes"), SEVEN, "sabre", {"t": "0.2", "k": 700}))
+    assert not isinstance(drawn, str), drawn
+    assert drawn.at_asked.note == "leaves nothing: one class of 1,100 records"
+    assert drawn.proposed is None
+
+
+def test_the_shares_of_a_ledger_are_those_of_all_it_has_published(monkeypatch):
+    """Records of values that this release has none of count among them."""
+    asked: list[dict[str | None, int]] = []
+    monkeypatch.setattr(curves, "from_counts", lambda wanted, counts, before: asked.append(before))
+    manifest = manifest_with(manifest_of("bucketized"), SEVEN, "bucketize", {"privacy": {"theta": "3"}})
+    curve(manifest)
+    for before, records in (([5, 4, 3, 2, 1, 1, 1], 30), ([], 30), ([5, 4, 3, 2, 1, 1, 1], 17)):
+        part = LedgerPart(id="0" * 32, number=2, persons=1, before=before, records_before=records)
+        curve(manifest.model_copy(update={"ledger": part}))
+    assert asked[0] is None
+    assert [sum(before.values()) for before in asked[1:]] == [30, 30, 17]
+    assert [before["v0"] for before in asked[1:]] == [5, 0, 5]
+
+
+def test_the_caption_says_where_the_release_stands_and_what_leaves_or_protects_nothing(drawn_quickly):
+    text = Page(page(facts("bucketized"))).text
+    assert "This release stands at theta = 2, with 5." in text
+    assert f"At theta = 1.5 {STOPS}" in text
+    assert "or protect nothing, of some records are hollow in the chart (theta = 13/3)" in text
+    assert "13/3 (4.33) 3.5 40 % protects nothing of 40.00% of the records" in text
+    assert "2 5 0 % this release" in text
+    assert f"1.5 9 0 % {STOPS}" in text
+    assert "cannot be kept" not in text
+    flawed = replace(CURVE, asked=CURVE.points[-1].bound, points=CURVE.points[-2:])
+    text = Page(page(facts("bucketized", curve=flawed))).text
+    assert "with 3.5 and protects nothing of 40.00% of the records." in text
+    assert "hollow" not in text
+    assert STOPS not in text
+
+
+def test_a_chart_of_a_bound_marks_this_release_the_knee_and_what_has_a_flaw():
+    pytest.importorskip("matplotlib")
+    written = charts.cost_of_the_bound(CURVE, "says")
+    for label in ("this release", STOPS, "leaves or protects nothing", "protects more", "13/3"):
+        assert label in written, label
+    assert "log scale" not in written
+    plain = TradeOff("l", CURVE.asked, {"x": "x"}, "x", tuple(Point(p.bound, {"x": p.bound**9}) for p in CURVE.kept))
+    written = charts.cost_of_the_bound(plain, "says")
+    assert "log scale" in written
+    assert "leaves or protects nothing" not in written
 
 
 def test_where_no_curve_can_be_had_the_page_says_why(drawn_quickly):
@@ -256,6 +333,19 @@ def test_where_no_curve_can_be_had_the_page_says_why(drawn_quickly):
         == TOO_MANY
     )
     assert DEPENDS in Page(page(facts("classes", curve=DEPENDS))).text
+    also = manifest.guarantee.model_copy(update={"also": [manifest.guarantee]})
+    assert curve(manifest.model_copy(update={"guarantee": also})) == TOGETHER
+    few = [ValuePart(value="a", count=50), ValuePart(value="b", count=50)]
+    grouped = {"privacy": {"theta": "1", "thresholds": {"a or b": "0.9"}}}
+    nodes = [NodePart(node="a or b", count=100, threshold="0.9")]
+    assert curve(manifest_with(manifest, few, "bucketize", grouped, nodes=nodes)) == NODES
+    assert curve(manifest_with(manifest, few, "bucketize", grouped)) == UNREAD
+    own = {"privacy": {"thresholds": {"a": "0.5", "b": "0.6"}}}
+    assert curve(manifest_with(manifest, few, "bucketize", own)) == ONE_BY_ONE
+    assert curve(manifest_with(manifest, few, "heterogeneous", {"l": 3})) == NOT_KEPT
+    assert curve(manifest_with(manifest, few, "heterogeneous", {"l": 2})) == ALONE
+    huge = [ValuePart(value="a", count=10**40)]
+    assert curve(manifest_with(manifest, huge, "heterogeneous", {"l": 2})) == UNREAD
 
 
 def test_a_report_does_not_lie_in_a_release(tmp_path, monkeypatch):

@@ -13,6 +13,9 @@ from anonlib.exact import text
 
 NOTED = Fraction(1, 100)
 """A share of the records from which on it is said that a bound leaves nothing, or protects nothing, of them."""
+STOPS = "giving more stops paying"
+SHARES = ("unbounded", "retention", "in_the_dark")
+"""Measures that are shares of the records, shown in percent; others as numbers."""
 
 
 @dataclass(frozen=True)
