@@ -302,6 +302,7 @@ def report(
     remote: Remote = None,
 ) -> None:
     """Write a report for people, one HTML file: from the release alone or, with --original, beside the table it was made from."""
+    path = plain_path(path, "RELEASE")
     place = report_file.default_path(path) if output is None else output
     report_file.check(place, path)
     with _progress() as say:

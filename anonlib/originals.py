@@ -53,7 +53,10 @@ def rows_of(release: Release, original: DataFrame, spec: ReleaseSpec | None = No
     _as_it_was_read(tables.types(original), manifest)
     policies = ("quasi_identifier", "sensitive")
     may_be_missing = [name for name, role in _roles(manifest).items() if role in policies]
-    original = read_as_missing(original, may_be_missing, manifest.as_missing)
+    persons_of = (
+        () if spec is None or manifest.persons is None else spec.columns.person
+    )  # withheld, so the manifest is silent of them
+    original = read_as_missing(original, [*may_be_missing, *persons_of], manifest.as_missing)
     if manifest.persons is None:
         return Original(after_policy(original, manifest))
     if spec is None or not spec.columns.person:

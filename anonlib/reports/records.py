@@ -51,9 +51,11 @@ def read_and_published(facts: Facts) -> Markup:
         f"in {COLUMNS.get(role, in_words(role))} {POLICIES.get(handling, handling)}"
         for role, handling in manifest.missing.items()
     )
+    marks = ", ".join(map(repr, manifest.as_missing))
+    read = f" {marks} in the input was read as a missing value." if marks else ""
     parts = [
         table("Records", ("", "records"), rows),
-        paragraph(f"Missing values: {policy}."),
+        paragraph(f"Missing values: {policy}.{read}"),
     ]
     if facts.batches:
         newest = facts.batches[-MOST_BATCHES:]

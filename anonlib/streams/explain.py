@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from anonlib.engine import reading, streaming
+from anonlib.engine.as_missing import read_as_missing
 from anonlib.engine.microdata import microdata
 from anonlib.engine.relational import DataFrame
 from anonlib.engine.session import SparkSession, run_settings
@@ -82,6 +83,7 @@ def explain(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = No
     read_from = spec.input if frame is None else None
     with run_settings(spark), reading.misread_explained(spark, read_from, spec.used_columns):
         source = reading.read(spark, *terms.source(spec, asked)) if frame is None else frame
+        source = read_as_missing(source, spec.columns.may_be_missing, spec.missing.as_missing)
         table = microdata(source, spec.columns, spec.missing)
         coding = terms.coding(spec, asked, spark, source, table)
         promise = terms.guarantee(spec, table.sensitive, types(source)[table.sensitive], coding)

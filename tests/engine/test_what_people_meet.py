@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pytest
@@ -35,6 +36,18 @@ def with_marks():
     ages = [-9 if i in (3, 4) else v for i, v in enumerate(table.column("age").to_pylist())]
     table = with_column(with_column(table, "illness", ills), "country", countries)
     return with_column(table, "age", ages, table.schema.field("age").type)
+
+
+def test_marks_of_nobody_are_read_in_the_audit_too(door):
+    """Four rows are of nobody: left out by the run, and by the audit beside the whole table."""
+    table = people(64).append_column("person", pa.array(["?" if i % 16 == 5 else f"p{i}" for i in range(64)]))
+    roles = {"quasi_identifiers": ["age", "country"], "sensitive": "illness", "other": ["note"], "person": "person"}
+    missing = {"person": "drop", "as_missing": ["?"]}
+    outcome = door.run(table, columns=roles, missing=missing, persons={"repeated": "error"}).published()
+    assert (outcome.manifest.rows.published, outcome.manifest.persons.nameless) == (60, 4)
+    (conf,) = door.home.glob("spec-*.yaml")
+    beside = door.call("audit", str(outcome.output), "--spec", str(conf))
+    assert beside.code == 0, beside.err
 
 
 def test_marks_of_missing_values_from_the_table_to_the_audit(door):
