@@ -23,7 +23,7 @@ nightly: both  ## as test, with more random tables, and all of the engine's test
 lint: env  ## style, types and import contracts only
 	@$(BIN)/python scripts/check.py lint
 
-pure: env  ## the tests that need no Spark, in seconds
+pure: env  ## the quick tests that need no Spark, while you work
 	@$(BIN)/python scripts/check.py pure
 
 slow: env  ## the long statistical, cluster and scale tests

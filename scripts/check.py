@@ -4,7 +4,7 @@ Test runs go three at a time. Each tells the CPU seconds of all its processes to
 run costs on any machine, however busy; wall seconds of two lanes cannot fall below half of their sum on two cores.
 
 .venv/bin/python scripts/check.py lint       style, types, import contracts
-.venv/bin/python scripts/check.py pure       the tests that need no Spark, in two runs that share the work
+.venv/bin/python scripts/check.py pure       the quick tests that need no Spark, in two runs that share the work
 .venv/bin/python scripts/check.py all        these, all tests on the newest Spark, and on Spark 3.5 those that versions may change
 .venv/bin/python scripts/check.py nightly    these, all tests on the newest Spark, and all of the engine's on Spark 3.5
 """
@@ -58,8 +58,8 @@ TESTS = (
     Step("what versions may change, Spark 3.5", SPARK_3_5, (*PYTEST, "-m", "every_spark and not slow", *ON_3_5)),
     Step("tests that need no Spark", NEWEST, (*PYTEST, "-m", "not spark and not slow", "tests")),
 )
-WITHOUT_SPARK = (*PYTEST, *TOGETHER, "-m", "not spark and not slow", "tests")
-PURE = tuple(Step(f"tests that need no Spark, {part}", NEWEST, WITHOUT_SPARK) for part in ("one half", "the rest"))
+WITHOUT_SPARK = (*PYTEST, *TOGETHER, "-m", "not spark and not slow and not long", "tests")
+PURE = tuple(Step(f"quick tests without Spark, {part}", NEWEST, WITHOUT_SPARK) for part in ("one half", "the rest"))
 NIGHTLY = (
     Step("all tests, newest Spark", NEWEST, PYTEST),
     Step(

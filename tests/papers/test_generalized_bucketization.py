@@ -82,6 +82,7 @@ def test_census_two_size_and_proven_optimum(column, setting, two_size_loss, leas
     assert (optimal.loss, optimal.bound, optimal.status) == (least_loss, least_loss, "optimal")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("offset", "largest", "gap"),
     cases(("0.04", 25, 0), nightly=[("0.02", 50, 1e-4)]),  # the second takes a minute or two

@@ -57,6 +57,7 @@ def dealt(fakes: int, key: bytes, per_value: int = 200, m: int = 10, size: int =
     return truth, bucket, Listed(ids, codes, np.ones(len(ids), dtype=np.int64))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("q", "fakes"), [(0, 0), (2, 0), (4, 0), (0, 2), (2, 2), (4, 2)])
 def test_what_is_told_from_st_alone_is_what_happens_in_truth(q, fakes):
     """The adversary plays on real records: he crosses out q of his bucket and names a listed value for one of the others."""

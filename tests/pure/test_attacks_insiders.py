@@ -6,6 +6,7 @@ import itertools
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 from anonlib.evaluation.attacks_insiders import (
     all_labellings,
@@ -72,6 +73,7 @@ def test_what_is_proven_leaves_every_labelling() -> None:
     assert missed < struck / 4
 
 
+@pytest.mark.long
 def test_walks_find_the_shares_of_small_graphs() -> None:
     """400 samples: a share is off by more than .15, six standard errors of independent ones, only where the walk does not reach some
     labelling. Nobody is thought impossible to be where no labelling puts them, and the certain are certain."""

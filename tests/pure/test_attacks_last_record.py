@@ -46,6 +46,7 @@ def dealt(shares, buckets: int, size: int, s: int, by_frequency: bool, seed: int
     return listed, real, float(np.mean(named))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("by_frequency", [False, True])
 def test_drawn_sets_of_fakes_are_as_telling_as_the_true_ones(by_frequency):
     """4,000 buckets twice: five standard errors of the difference are 0.055."""

@@ -41,6 +41,7 @@ def ground(kind: str, m: int):
     return tree.heights[above].reshape(m, m) / 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["ordered", "flat", "hierarchical"])
 def test_it_is_the_cheapest_transport(kind):
     rng = np.random.default_rng(1)

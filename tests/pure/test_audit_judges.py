@@ -119,6 +119,7 @@ def judged(facts: Any, found: dict[str, Any]) -> Verdict:
     return JUDGES[found["layout"]](facts, paper.stating(found))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layout", LAYOUTS)
 @MANY
 @given(data=some.data())
@@ -336,6 +337,7 @@ def places(part: Any, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [p for key, value in inner for p in [(*above, key), *places(value, (*above, key))]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layout", LAYOUTS)
 @settings(max_examples=trials(3_000, 40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=some.data())

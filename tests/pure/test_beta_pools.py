@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,6 +36,7 @@ def check(pools: list[MatchBuckets], counts: np.ndarray, likeness: BetaLikeness)
     assert (held == counts).all()
 
 
+@pytest.mark.long
 @settings(max_examples=trials(3000, 100), deadline=None)
 @given(TABLES, BETAS, st.data())
 def test_every_record_is_in_one_pool_and_every_pool_keeps_the_bound(

@@ -82,6 +82,7 @@ def assert_sound(solution: BucketSolution, counts, thresholds, largest) -> None:
     assert solution.bound <= solution.loss
 
 
+@pytest.mark.long
 @settings(max_examples=trials(2200, 80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(small_tables())
 def test_solvers_agree_with_exhaustive_search(table):
@@ -131,6 +132,7 @@ def test_valid_candidates_of_a_size_pair_are_consecutive(table, small, more):
         assert (np.diff(np.flatnonzero(holds)) == 1).all()
 
 
+@pytest.mark.long
 @settings(max_examples=100, deadline=None)
 @given(tables(most_values=12, most_records=2000))
 def test_order_of_losses_and_soundness_on_larger_tables(table):
@@ -152,6 +154,7 @@ def skewed(m: int, n: int) -> SensitiveCounts:
     return sensitive(counts)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", cases(10**5, 10**10, nightly=[10**7]))
 def test_ten_thousand_million_records_overflow_nothing(n):
     counts = skewed(50, n)
@@ -164,6 +167,7 @@ def test_ten_thousand_million_records_overflow_nothing(n):
     assert n * 3 < optimal.loss < n * 50
 
 
+@pytest.mark.long
 def test_a_table_times_k_loses_k_times_as_much_at_most():
     counts = skewed(30, 20_000)
     thresholds = FPrivacy.linear(4, "0.02").thresholds(counts)
@@ -182,6 +186,7 @@ def test_multi_size_stops_splitting_at_its_deadline_and_stays_valid():
     assert multi_size.solve(table)[0].loss < setting.loss
 
 
+@pytest.mark.long
 def test_optimal_out_of_time_returns_a_valid_setting_with_an_honest_gap():
     counts = skewed(80, 200_000)
     thresholds = FPrivacy.linear(8, "0.02").thresholds(counts)
@@ -194,6 +199,7 @@ def test_optimal_out_of_time_returns_a_valid_setting_with_an_honest_gap():
     assert patient.gap <= 1e-4
 
 
+@pytest.mark.long
 def test_same_input_same_answer():
     counts = skewed(40, 50_000)
     thresholds = FPrivacy.linear(8, "0.02").thresholds(counts)
@@ -203,6 +209,7 @@ def test_same_input_same_answer():
         assert (one.partition == other.partition).all()
 
 
+@pytest.mark.long
 def test_long_ranges_cost_the_bound_what_tolerances_may_have_added_until_they_are_narrowed():
     """At 10^10 records a solver that trusts reduced costs of -10^-7 may claim a bound above the truth by hundreds of records."""
     counts = skewed(50, 10**10)

@@ -65,6 +65,7 @@ def test_refusal_names_the_value_that_needs_a_larger_bucket_and_the_smallest_lim
     choose.solve(counts, thresholds, solver, 20, 10)
 
 
+@pytest.mark.long
 @settings(max_examples=trials(150, 100), deadline=None)
 @given(small_tables(), st.sampled_from(SOLVERS))
 def test_the_limit_that_a_refusal_gives_is_the_smallest_that_works(table, solver):
@@ -90,6 +91,7 @@ def refusal_of(counts, thresholds, solver, largest) -> str | None:
     return None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(trials(12, 4)))
 def test_the_limit_far_above_what_single_values_need_is_still_the_smallest(seed):
     """Thresholds only just above the shares: the search has to bisect, and a plain scan of the candidates confirms it."""

@@ -92,6 +92,7 @@ def tried(promise: str, number: int, only_made_up: bool = False) -> list[Told]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("promise", ["l", "beta"])
 def test_nobody_is_believed_beyond_the_bound(promise: str) -> None:
     found = tried(promise, trials(2200, 50))
@@ -100,6 +101,7 @@ def test_nobody_is_believed_beyond_the_bound(promise: str) -> None:
     assert sum(told.buckets_of_several for told in found) > len(found) / 10
 
 
+@pytest.mark.long
 def test_made_up_records_betray_persons_to_whoever_knows_the_true_counts() -> None:
     """Why nobody is made up: where made-up records are asked for, more than a third of such tables tell something beyond the bound."""
     found = tried("beta, made up", trials(300, 25), only_made_up=True)

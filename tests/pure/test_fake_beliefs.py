@@ -47,6 +47,7 @@ def told(counts, fakes, s):
     return real_shares(SensitiveCounts(tuple(map(str, range(len(counts)))), counts), fakes, s)
 
 
+@pytest.mark.long
 def test_who_names_the_likeliest_last_value_is_right_no_more_often_than_the_words_say():
     """On average over the buckets; "about" is at most 1/b^2 in tables of b buckets. A single belief may well be higher."""
     higher, loose = 0, 0
@@ -82,6 +83,7 @@ def test_what_is_listed_follows_from_counts_alone_and_what_is_fake_does_not():
     assert sum(sorted(real[b]) == sorted(other[b]) for b in real) < 100  # 1 in 21 by chance
 
 
+@pytest.mark.long
 def test_the_draw_has_the_law_of_all_worlds():
     """1,500 keys; chi-square over the fakes of one bucket. Would fail for one in 10^6."""
     counts, sizes, numbers, s = np.array([5, 4, 3, 3, 2, 1]), [3], [6], 1

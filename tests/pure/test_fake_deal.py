@@ -139,6 +139,7 @@ def test_every_bucket_gets_fakes_that_it_does_not_hold(data):
     assert (listed == [counts, fakes]).all()
 
 
+@pytest.mark.long
 def test_the_chain_finds_every_choice_equally_often():
     """All choices of fakes with given sums on small lists, by enumeration; 2,000 keys, chi-square."""
     lists = [(0, 1, 2, 3), (0, 1, 2, 3), (0, 1, 3, 4), (1, 2, 3, 4), (0, 2, 3, 4)]
@@ -177,6 +178,7 @@ def last_of_a_bucket(lists, real, counts, fakes, rounds, seed=0) -> float:
     return right / rounds
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pool", [fake_values.POOL, 100])
 def test_who_knows_all_but_one_names_the_last_no_better_than_promised(pool):
     """50 values from 7.5 % to 0.4 %, buckets of 10, two fakes: 1/3. 20,000 tries, a bound of 4.9 standard errors."""

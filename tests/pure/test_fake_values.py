@@ -90,6 +90,7 @@ def chi_square(drawn: Counter, m: int) -> float:
     return float(stats.chisquare(counts, law, ddof=kinds - 1).pvalue)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("extra", [1, 3])
 def test_fakes_are_uniform_over_what_a_bucket_lacks(extra):
     """Fixed key: no false alarm when this has passed once; over keys, one in 10^6 would fail. 12,000 buckets."""

@@ -76,6 +76,7 @@ def out(home: Path) -> Counter[int]:
     return Counter(person for text in texts for person in json.loads(text)["persons"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(trials(20, 2)))
 def test_two_runs_at_once_and_one_of_them_killed(tmp_path, seed):
     """Both want the same persons; of a pair one goes by a new path, the other by that or by one that may be taken."""

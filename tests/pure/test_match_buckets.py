@@ -59,6 +59,7 @@ def test_l_buckets_keep_what_theorem_2_rests_on(dummies: bool) -> None:
     assert tried > 800
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dummies", [True, False])
 def test_beta_buckets_keep_the_exact_bound(dummies: bool) -> None:
     tried = 0

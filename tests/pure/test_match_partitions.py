@@ -54,6 +54,7 @@ def test_every_run_of_many_tables_keeps_l(dummies: bool) -> None:
     assert merged > MANY / 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dummies", [None, True])
 def test_runs_keep_beta_with_few_matches(dummies: bool | None) -> None:
     random = np.random.default_rng(4)
@@ -134,6 +135,7 @@ def pools_of(
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dummies", [None, True, False])
 def test_pools_keep_the_promise_by_themselves(dummies: bool | None) -> None:
     random, several = np.random.default_rng(6), 0

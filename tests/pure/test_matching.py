@@ -55,6 +55,7 @@ def check_disjoint(matches: np.ndarray, found: list[np.ndarray]) -> None:
     assert (np.sort(np.stack(found, axis=1), axis=1) == np.sort(matches, axis=1)).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("matching", list(ASSIGNMENTS))
 @pytest.mark.parametrize("dummies", [True, False])
 def test_l_diverse_graphs_of_many_tables(matching: str, dummies: bool) -> None:
@@ -84,6 +85,7 @@ def test_l_diverse_graphs_of_many_tables(matching: str, dummies: bool) -> None:
     assert conflicts > MANY / 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("matching", list(ASSIGNMENTS))
 @pytest.mark.parametrize("dummies", [True, False])
 def test_beta_like_graphs_of_many_tables(matching: str, dummies: bool) -> None:
@@ -248,6 +250,7 @@ def graphs() -> dict[str, np.ndarray]:
     return {"l": l, "beta": beta}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("promise", ["l", "beta"])
 def test_every_edge_carries_the_value_with_chance_1_over_mu(promise: str) -> None:
     matches = graphs()[promise]
@@ -256,6 +259,7 @@ def test_every_edge_carries_the_value_with_chance_1_over_mu(promise: str) -> Non
     assert not fails(hits)
 
 
+@pytest.mark.long
 def test_a_random_perfect_matching_without_the_others_is_caught() -> None:
     """What the construction must not be: on this graph a uniform perfect matching takes some edges with chance 1/2, not 1/3."""
     sensitive = np.repeat(np.arange(3), 3)

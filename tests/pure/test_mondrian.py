@@ -68,6 +68,7 @@ def classes_of(ids):
     return members
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_the_same_classes_as_by_recursion(seed):
     rng = np.random.default_rng(seed)
@@ -84,6 +85,7 @@ def test_the_same_classes_as_by_recursion(seed):
             assert {frozenset(c) for c in classes_of(ids).values()} == wanted
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strict", [True, False])
 def test_every_class_keeps_the_promise_and_every_record_is_in_one(strict):
     rng = np.random.default_rng(7)

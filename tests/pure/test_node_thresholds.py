@@ -81,6 +81,7 @@ def solved(table: SensitiveCounts, thresholds: Thresholds, largest: int):
         return None
 
 
+@pytest.mark.long
 @settings(max_examples=trials(1500, 120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(trees(most=9, values=5))
 def test_the_solver_is_exact(drawn):
@@ -97,6 +98,7 @@ def test_the_solver_is_exact(drawn):
         assert companions.telling(thresholds.tree, better.setting, better.partition).sum() == fewest
 
 
+@pytest.mark.long
 @settings(max_examples=trials(600, 40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(trees(most=60, values=9), st.booleans())
 def test_what_is_dealt_keeps_every_threshold(drawn, mix):

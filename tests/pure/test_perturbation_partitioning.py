@@ -92,6 +92,7 @@ def test_each_group_takes_as_many_records_as_it_can():
             left -= row
 
 
+@pytest.mark.long
 def test_chosen_subtables_keep_the_promise():
     for k, (rng, counts) in enumerate(frequency_vectors(3, TABLES, values=25)):
         m = len(counts)
@@ -185,6 +186,7 @@ def test_search_finds_what_neighbours_cannot():
     assert objective.of(groups.merged(label)).sum() < objective.of(groups.merged(by_cuts)).sum()
 
 
+@pytest.mark.long
 def test_search_lowers_the_bound_and_never_the_accuracy_of_counts():
     """On skewed tables of many values it gains percents; on none does it lose."""
     gains = []
@@ -229,6 +231,7 @@ def test_search_is_skipped_beyond_its_memory(monkeypatch):
     ).all()
 
 
+@pytest.mark.long
 def test_fifteen_thousand_values():
     rng = np.random.default_rng(7)
     weight = 1 / (np.arange(15_000) + 20)

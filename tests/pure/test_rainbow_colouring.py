@@ -81,6 +81,7 @@ def test_nobody_is_believed_beyond_the_bound(distinct: bool) -> None:
     assert broken > tried / 20
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("promise", "swaps"), [("l", 0), ("beta", 0), ("l", None)])
 def test_every_edge_carries_the_value_with_chance_1_over_mu(promise: str, swaps: int | None) -> None:
     """Over 2,000 keys; the alarm is that of the test of the paper's draw."""

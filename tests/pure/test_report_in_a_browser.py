@@ -33,6 +33,7 @@ def report(tmp_path_factory):
     return path
 
 
+@pytest.mark.long
 def test_charts_are_small_plain_and_in_the_page_s_colours(report):
     written = report.read_text(encoding="utf-8")
     drawings = re.findall(r"<svg.*?</svg>", written, re.DOTALL)
@@ -83,6 +84,7 @@ def test_a_page_is_read_by_keyboard(browser, report):
     assert browser.value(f"{wide}.every(e => e.tabIndex === 0 && e.getAttribute('aria-label'))")
 
 
+@pytest.mark.long
 def test_a_page_prints_on_a4(browser, report, tmp_path):
     browser.show(1280, 900, dark=True)
     browser.open(report)

@@ -31,6 +31,7 @@ def test_what_cannot_be_kept_is_left_out_unless_nothing_can():
         retention_by_rho2(COUNTS, [share])
 
 
+@pytest.mark.long
 def test_the_chart_shows_every_point(tmp_path):
     pytest.importorskip("matplotlib", reason="needs the extra evaluate: pip install 'anonlib[evaluate]'")
     points = retention_by_rho2(COUNTS, ["1/6", "1/3"])

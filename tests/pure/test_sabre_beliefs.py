@@ -128,6 +128,7 @@ def dealt_classes(place: np.ndarray, bucket: np.ndarray, noise: np.ndarray, leas
     return named(classes)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("setting", "undone"), zip(CUT, [42, 103, 190], strict=True))
 def test_cuts_that_true_counts_allow_are_undone(setting, undone):
     """Why `refine` must be asked for by name: in a fifth of these worlds somebody is believed farther than t."""

@@ -109,6 +109,7 @@ def kept(windows: Windows, kind: str, records: Records, done: list[Advance], sta
 KINDS = st.sampled_from(["ordered", "flat", "hierarchical"])
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32), KINDS)
 @settings(max_examples=trials(3000, 25), deadline=None)
 def test_streams_keep_closeness_and_delay(seed: int, kind: str):

@@ -42,6 +42,7 @@ def of(name: str) -> TradeOff:
     return trade_off
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ASKED)
 def test_what_is_asked_is_among_the_points_and_they_grow_looser(name: str) -> None:
     trade_off = of(name)
@@ -58,6 +59,7 @@ def test_what_is_asked_is_among_the_points_and_they_grow_looser(name: str) -> No
     assert all(set(trade_off.measures) <= set(p) for p in told["points"] if trade_off.cost in p)
 
 
+@pytest.mark.long
 def test_costs_are_those_of_the_solvers() -> None:
     asked = f_privacy(METHODS["bucketize"].model_validate(ASKED["theta"][1]).privacy)
     best = choose.solve(COUNTS, asked.thresholds(COUNTS), "multi_size", 50)

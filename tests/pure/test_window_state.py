@@ -59,6 +59,7 @@ def test_a_stream_goes_on_from_bytes_as_from_the_state():
     assert [(a.case, a.window, a.distance) for a in done] == [(a.case, a.window, a.distance) for a in again]
 
 
+@pytest.mark.long
 def test_bytes_do_not_grow_with_the_stream():
     sizes, state = [], windows().begin(drifting(np.random.default_rng(0), 0, 4).columns)
     for seed in range(60):

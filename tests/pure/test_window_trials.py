@@ -54,6 +54,7 @@ def test_the_state_is_the_largest_between_two_advances():
     assert trial.state == max(sizes)
 
 
+@pytest.mark.long
 def test_the_newest_records_are_tried_and_too_few_are_not():
     draw = np.random.default_rng(5)
     many = drifting(draw, window_trials.wanted(200, 50) + 77, 4)

@@ -75,6 +75,7 @@ def accepted(values) -> np.ndarray:
     return np.isin(np.arange(len(COUNTS)), values).astype(float)[:, None]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ASKED)
 def test_the_unbiased_estimate_is_right_on_average_and_scatters_as_its_variance_says(name):
     """False alarms: a mean strays by 4.5 of its standard errors once in 150,000 tests; the variance of 2,000 nearly normal numbers by 4.5
@@ -116,6 +117,7 @@ def test_shrinking_errs_less_than_flattening_and_than_no_shrinking():
     assert error(shrunk) < error(unbiased)
 
 
+@pytest.mark.long
 def test_the_answer_on_a_table_that_is_not_told_is_certain_or_holds():
     """Two frequent values in the same buckets: neither is told, a third one is; the interval of both kinds of questions."""
     counts = np.array([400, 400, 200, 200, 100])

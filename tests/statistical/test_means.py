@@ -27,6 +27,7 @@ def judge(found, true):
     assert abs(held.mean() - 0.95) < 4.5 * np.sqrt(0.95 * 0.05 / len(found))
 
 
+@pytest.mark.long
 def test_the_mean_on_buckets():
     kinds, k, kind = simulated()
     buckets = np.bincount(kind)

@@ -231,6 +231,7 @@ def test_words_at_a_place_are_uniform_and_depend_on_each_coordinate():
     assert (Draws(bytes(32), "other").words(i, j) != words).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("m", [2, 3, 1000])
 def test_one_sub_table_of_many_values(m):
     counts = np.full(m, 20)

@@ -29,6 +29,7 @@ def perturbed(rng, true, gamma, shown=None):
     return Cells(*chances(m, shown or gamma), true, np.bincount(now, minlength=m)), int((now == value).sum())
 
 
+@pytest.mark.long
 def test_what_was_perturbed_passes():
     """1,000 releases of four sub-tables: a false alarm in any has a chance of about one in a million. S is chi-square: its mean over
     1,000 within 4.5 standard errors."""

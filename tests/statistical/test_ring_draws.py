@@ -42,11 +42,13 @@ def surprise(counts: np.ndarray) -> float:
     return float(chi2.sf(statistic, L - 1))
 
 
+@pytest.mark.long
 def test_every_edge_is_drawn_equally_often():
     counts = edge_counts(draw=True)
     assert (counts.sum(axis=1) == KEYS).all()
     assert min(surprise(np.roll(counts, -i, axis=0)) for i in range(14)) > FALSE_ALARM / 14
 
 
+@pytest.mark.long
 def test_the_test_would_notice_a_matching_that_is_not_drawn():
     assert surprise(edge_counts(draw=False)) < FALSE_ALARM

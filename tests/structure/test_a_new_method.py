@@ -78,6 +78,7 @@ def test_a_method_costs_six_files() -> None:
     assert not [file for file in files if file.startswith("tests/")]
 
 
+@pytest.mark.long
 def test_the_new_method_passes_the_suites_that_need_no_spark(copy: Path) -> None:
     run(copy, "ruff", "check", "anonlib")
     run(copy, "ruff", "format", "--check", "anonlib")

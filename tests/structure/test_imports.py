@@ -45,6 +45,7 @@ def import_without_spark(*names: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_pure_code_imports_where_there_is_no_spark() -> None:
     done = import_without_spark(*PURE)
     assert done.returncode == 0, done.stderr
@@ -86,6 +87,7 @@ def test_the_import_contracts_are_kept(copy: Path) -> None:
     assert f"{len(CONTRACTS)} kept, 0 broken" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("module", "line", "contract"),
     [
