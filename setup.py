@@ -11,6 +11,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
 SHIPPED = {"jobs": "*.py", "conf": "**/*", "docs": "*.md"}
+ENDINGS = (".conf", ".cron", ".csv", ".json", ".md", ".py", ".sh", ".yaml", ".yml")
 """As in anonlib/shipped.py, which finds them again."""
 OF_A_CHECKOUT = ("demo.py", "stream_demo.py")
 
@@ -22,12 +23,35 @@ class WithShared(build_py):
         super().run()
         if getattr(self, "editable_mode", False):
             return
-        for folder, pattern in SHIPPED.items():
-            for path in sorted((ROOT / folder).glob(pattern)):
-                if path.is_file() and path.name not in OF_A_CHECKOUT and path.suffix != ".pyc":
-                    target = Path(self.build_lib) / "anonlib" / "share" / path.relative_to(ROOT)
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(path, target)
+        for path in shipped_files(ROOT):
+            target = Path(self.build_lib) / "anonlib" / "share" / path.relative_to(ROOT)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+
+
+def shipped_files(root: Path) -> list[Path]:
+    """The files that a wheel takes from the sources in `root`. Raises FileNotFoundError when one of the folders has none of them."""
+    shipped = []
+    for folder, pattern in SHIPPED.items():
+        files = [
+            path
+            for path in sorted((root / folder).glob(pattern))
+            if path.is_file() and _is_shipped(path.relative_to(root))
+        ]
+        if not files:
+            raise FileNotFoundError(
+                f"{root / folder}: no file to ship; build from a checkout, or a source archive that has {folder}/"
+            )
+        shipped += files
+    return shipped
+
+
+def _is_shipped(path: Path) -> bool:
+    return (
+        path.suffix in ENDINGS
+        and path.name not in OF_A_CHECKOUT
+        and not any(part.startswith(".") for part in path.parts)
+    )
 
 
 def for_an_index(readme: str, source: str | None) -> str:

@@ -13,6 +13,8 @@ from anonlib.errors import SpecError
 PACKAGE = Path(__file__).resolve().parent
 SHIPPED = {"jobs": "*.py", "conf": "**/*", "docs": "*.md"}
 """Folders, and which of their files."""
+ENDINGS = (".conf", ".cron", ".csv", ".json", ".md", ".py", ".sh", ".yaml", ".yml")
+"""What a file is called that is shipped: no other is, so that a key or an archive left among them stays where it is."""
 OF_A_CHECKOUT = ("demo.py", "stream_demo.py")
 """Jobs that write beside the sources, and so are not shipped."""
 
@@ -29,9 +31,18 @@ def names() -> list[str]:
         path.relative_to(root()).as_posix()
         for folder, pattern in SHIPPED.items()
         for path in (root() / folder).glob(pattern)
-        if path.is_file() and path.name not in OF_A_CHECKOUT and path.suffix != ".pyc"
+        if path.is_file() and is_shipped(path.relative_to(root()))
     ]
     return sorted(found)
+
+
+def is_shipped(path: Path) -> bool:
+    """Whether a file that fits a pattern of SHIPPED is one: by its ending, not hidden, no job of a checkout. path : below `root`"""
+    return (
+        path.suffix in ENDINGS
+        and path.name not in OF_A_CHECKOUT
+        and not any(part.startswith(".") for part in path.parts)
+    )
 
 
 def path_of(name: str) -> Path:

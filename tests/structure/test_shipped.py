@@ -15,6 +15,7 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
+from setuptools.command.egg_info import FileList
 
 from anonlib import __main__ as program
 from anonlib import shipped
@@ -61,7 +62,65 @@ def test_a_name_that_fits_two_files_is_refused(tmp_path: Path, monkeypatch: pyte
 
 def test_setup_ships_what_is_looked_for() -> None:
     setup = module_at(ROOT / "setup.py")
-    assert (setup.SHIPPED, setup.OF_A_CHECKOUT) == (shipped.SHIPPED, shipped.OF_A_CHECKOUT)
+    assert (setup.SHIPPED, setup.ENDINGS, setup.OF_A_CHECKOUT) == (
+        shipped.SHIPPED,
+        shipped.ENDINGS,
+        shipped.OF_A_CHECKOUT,
+    )
+    assert sorted(path.relative_to(ROOT).as_posix() for path in setup.shipped_files(ROOT)) == shipped.names()
+
+
+STRAY = (
+    "conf/spark/master.key",
+    "conf/id_rsa",
+    "conf/.hidden.yaml",
+    "conf/.kept/key.yaml",
+    "conf/spark/kept.pem",
+    "jobs/demo.py",
+    "jobs/job.pyc",
+    "docs/plot.svg",
+)
+
+
+def test_what_is_left_among_the_shipped_files_stays_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    setup = module_at(ROOT / "setup.py")
+    sources = ("jobs/job.py", "conf/spark/local.conf", "docs/page.md")
+    for name in (*sources, *STRAY):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert [path.relative_to(tmp_path).as_posix() for path in setup.shipped_files(tmp_path)] == [*sources]
+    monkeypatch.setattr(shipped, "root", lambda: tmp_path)
+    assert shipped.names() == sorted(sources)
+
+
+@pytest.mark.parametrize("folder", sorted(shipped.SHIPPED))
+def test_no_wheel_is_built_of_sources_without_what_is_shipped(tmp_path: Path, folder: str) -> None:
+    setup = module_at(ROOT / "setup.py")
+    for name in ("jobs/job.py", "conf/spark/local.conf", "docs/page.md"):
+        if not name.startswith(folder):
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).touch()
+    with pytest.raises(FileNotFoundError, match=rf"{folder}: no file to ship; build from a checkout"):
+        setup.shipped_files(tmp_path)
+
+
+def test_a_source_archive_has_what_a_wheel_takes_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*shipped.names(), "README.md", "LICENSE", "CHANGELOG.md", *STRAY):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    archive = FileList()
+    archive.findall()
+    for line in (ROOT / "MANIFEST.in").read_text(encoding="utf-8").splitlines():
+        archive.process_template_line(line)
+    assert set(archive.files) >= {*shipped.names(), "README.md", "LICENSE"}
+    assert not [name for name in archive.files if name.endswith((".key", ".pem", ".pyc", "id_rsa"))]
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="only a checkout knows which files are its own")
+def test_every_file_of_conf_is_shipped() -> None:
+    listed = subprocess.run(["git", "ls-files", "conf"], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert set(listed.stdout.split()) <= set(shipped.names())
 
 
 def test_no_link_of_the_readme_leads_nowhere_on_an_index() -> None:
