@@ -1,13 +1,14 @@
 """What a table's columns are like, in counts: for the draft of a spec. No value of a column reaches the driver.
 
-A CSV is taken to have a header, and its types are found from all of its cells: what has a leading zero is no number (a zip code). Cost:
-one job, one scan, an approximate count of distinct values a column.
+The first line of a CSV is taken for the names of its columns, and refused where it looks like a record; its types are found from all of
+its cells: what has a leading zero is no number (a zip code). Cost: one scan, an approximate count of distinct values a column, in one job;
+of a CSV one more, of its first line.
 """
 
 from __future__ import annotations
 
-import json
 import os
+import re
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,10 +16,11 @@ from pyspark.sql import DataFrame, SparkSession
 from anonlib.engine.as_missing import LIKELY_NUMBERS, LIKELY_TEXTS
 from anonlib.engine.failures import explained
 from anonlib.engine.reading import read
-from anonlib.engine.relational import aggregate, one_row
+from anonlib.engine.relational import aggregate, one_row, rows
 from anonlib.engine.tables import types
 from anonlib.errors import SpecError
-from anonlib.spec.draft import ColumnFacts, TableFacts
+from anonlib.spec.csv_names import check_names
+from anonlib.spec.draft import ColumnFacts, TableFacts, yaml_quoted
 from anonlib.spec.release import Input
 from anonlib.sql import literal, quoted
 
@@ -36,29 +38,41 @@ _SHAPES = {
 def table_facts(spark: SparkSession, name: str, format: str | None = None) -> TableFacts:
     """The columns of the table `name`: a path in `format` (by its ending where None), or a catalog table where `format` is "table".
 
-    Raises SpecError when it cannot be read, or has no rows.
+    Raises SpecError when it cannot be read, has no rows, or is a CSV whose first line looks like a record.
     """
     format = format or _format_of(name)
     if format == "table":
-        frame, source = read(spark, Input.model_validate({"table": name})), [("table", json.dumps(name))]
+        frame, source = read(spark, Input.model_validate({"table": name})), [("table", yaml_quoted(name))]
     else:
         plain: dict[str, Any] = {"path": name, "format": format}
         if format == "csv":
             plain["options"] = {"header": "true"}
-        frame = read(spark, Input.model_validate(plain))
-        source = [("path", json.dumps(name, ensure_ascii=False)), ("format", format)]
+        stated = Input.model_validate(plain)
+        if format == "csv":
+            check_names(_first_line(spark, name), repr(name))
+        frame = read(spark, stated)
+        source = [("path", yaml_quoted(name)), ("format", format)]
     with explained(f"counting the columns of {name!r}"):
         counted = one_row(aggregate(frame, [], _asked(frame, format == "csv")))
-    rows = int(counted["n"])
-    if rows == 0:
+    n_rows = int(counted["n"])
+    if n_rows == 0:
         raise SpecError(f"{name!r} has no rows, so there is nothing to draft a spec from")
     columns = tuple(
         _facts(i, column, kind, counted, format == "csv") for i, (column, kind) in enumerate(types(frame).items())
     )
     if format == "csv":
         ddl = ", ".join(f"{quoted(c.name)} {c.spark_type.upper()}" for c in columns)
-        source += [("schema", json.dumps(ddl, ensure_ascii=False)), ("options", "{header: true}")]
-    return TableFacts(rows, columns, tuple(source))
+        source += [("schema", yaml_quoted(ddl)), ("options", "{header: true}")]
+    return TableFacts(n_rows, columns, tuple(source))
+
+
+def _first_line(spark: SparkSession, name: str) -> list[str | None]:
+    """The cells of a CSV's first line, read as a record: of a header Spark renames what is empty or doubled."""
+    with explained(f"input.path {name!r}"):
+        bare = spark.read.format("csv").option("header", "false").load(name)
+        first = rows(bare.limit(1), 1)
+    # a column of another name is one of the folders' names
+    return [cell for row in first for column, cell in row.items() if re.fullmatch(r"_c[0-9]+", column)]
 
 
 def _format_of(name: str) -> str:
@@ -100,7 +114,7 @@ def _asked(frame: DataFrame, as_text: bool) -> dict[str, str]:
 
 
 def _facts(i: int, name: str, kind: str, counted: dict[str, Any], as_text: bool) -> ColumnFacts:
-    rows, filled, marks = int(counted["n"]), int(counted[f"filled{i}"]), int(counted.get(f"marks{i}") or 0)
+    n_rows, filled, marks = int(counted["n"]), int(counted[f"filled{i}"]), int(counted.get(f"marks{i}") or 0)
     if as_text and filled:
         kind = next((shape.lower() for shape in _SHAPES if counted[f"{shape}{i}"] == filled), kind)
-    return ColumnFacts(name, kind, min(int(counted.get(f"distinct{i}") or 0), filled), rows - filled, marks)
+    return ColumnFacts(name, kind, min(int(counted.get(f"distinct{i}") or 0), filled), n_rows - filled, marks)

@@ -210,6 +210,9 @@ def test_a_draft_of_a_spec_has_no_value_of_the_table(door):
     ]
     assert door.call("init", str(path), "-o", str(conf)).code == 2
     assert door.call("init", str(door.home)).sentence.endswith("or table for a catalog table")
+    bare = door.home / "bare.csv"
+    bare.write_text("Peru,flu,flu\nPeru,flu,cold\n", encoding="utf-8")
+    assert "cell 3 of its first line is the same as cell 2" in door.call("init", str(bare)).sentence
 
 
 def test_columns_that_nobody_names(spark):
