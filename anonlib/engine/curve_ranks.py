@@ -8,7 +8,7 @@
 
 Records at one place of the curve stand in an order that only a salt of the release key knows, and equal rows are interchangeable, so the
 cut is a function of the table's rows as a set and of the key, whatever the input's order or partitions. One range shuffle of the codes (a
-sort in one task up to `ONE_TASK` records), one scan for (task x group) counts on the driver.
+sort in one task where the input has at most `ONE_TASK` rows), one scan for (task x group) counts on the driver.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ LocateRank = Callable[[Int64Array, Int64Array], tuple[Int64Array, Int64Array]]
 MAX_COUNTS = 4_000_000
 ONE_TASK = 500_000
 """So many records are sorted by one task in a second. A range shuffle would first draw a sample, for which all that comes before it, a pass
-through Python with it, is done twice."""
+through Python with it, is done twice. One task takes all that comes before as well, from the scan of the input on: of a huge table a policy
+on missing values may leave few records, and one task would read all of it to find them. So it is the rows of the input that count."""
 SEATED = "seated"
 SEAT_BITS = 33
 """`monotonically_increasing_id` counts the rows of a task in so many bits."""
@@ -57,11 +58,14 @@ def on_curve(coded: DataFrame, curve: GroupsOnCurve) -> DataFrame:
     return over_batches(coded, kernel, {"grp": "int", "curve": "bigint"})
 
 
-def seated(records: DataFrame, salt: int, n: int) -> DataFrame:
-    """The n `records` ordered by group and curve, with each one's seat: (task << 33) + place. One range shuffle, none up to `ONE_TASK`."""
+def seated(records: DataFrame, salt: int, input_rows: int) -> DataFrame:
+    """The `records` ordered by group and curve, with each one's seat: (task << 33) + place. One range shuffle, none up to `ONE_TASK`.
+
+    input_rows : rows read to find the records, those that policies leave out too
+    """
     codes = [name for name in records.columns if name not in ("grp", "curve")]
     keys = [F.col("grp"), F.col("curve"), F.expr(f"xxhash64({salt}L, {', '.join(codes)})"), *map(F.col, codes)]
-    dealt = _in_one_task(records) if n <= ONE_TASK else records.repartitionByRange(*keys)
+    dealt = _in_one_task(records) if input_rows <= ONE_TASK else records.repartitionByRange(*keys)
     return dealt.sortWithinPartitions(*keys).withColumn("seat", F.monotonically_increasing_id())
 
 
@@ -120,24 +124,27 @@ def equal_partitions(
     number: int,
     salt: int,
     stage: Callable[[str, DataFrame], DataFrame],
+    input_rows: int,
     multiple_of: int = 1,
 ) -> DataFrame:
     """`coded`, located in partitions 0 .. number - 1 in the order of the curve; every one has n // number records or one more.
 
     n           : the records there are; AnonlibError when it turns out otherwise
+    input_rows  : as for `seated`
     multiple_of : every partition but the last has a multiple of so many records, nearly equally many; number <= n / multiple_of
 
     Which records these are, no sensitive value has a say in. Records at one place of the curve are told apart by a hash that only the
     release key knows. It covers how many equal rows came before, so that even records that are alike in everything are spread as by
     chance: a place that holds more records than a partition is cut into parts that differ in their sensitive values no more than a random
-    split does. Cost: as `by_rank`, and above `ONE_TASK` one more shuffle of the codes, in which equal rows are numbered.
+    split does. Cost: as `by_rank`, and above `ONE_TASK` rows of input one more shuffle of the codes, in which
+    equal rows are numbered.
     """
     codes = ", ".join(coded.columns)
     numbered = with_columns(
-        _in_one_task(coded) if n <= ONE_TASK else coded,
+        _in_one_task(coded) if input_rows <= ONE_TASK else coded,
         {"twin": f"row_number() OVER (PARTITION BY {codes} ORDER BY q0)"},
     )
-    staged = stage(SEATED, seated(on_curve(numbered, _OneGroup(positions)), salt, n))
+    staged = stage(SEATED, seated(on_curve(numbered, _OneGroup(positions)), salt, input_rows))
     records = by_rank(staged, np.array([n], dtype=np.int64), _EqualRuns(n, number, multiple_of))
     return records.select(*coded.columns, PARTITION)
 

@@ -76,6 +76,11 @@ class Coded:
         return self.statistics[0].counts.n
 
     @property
+    def input_rows(self) -> int:
+        """The rows that are read to find the n records, those that the missing-value policy leaves out too."""
+        return self.statistics[0].input_rows
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """How many values each sensitive column has, in the order of `statistics`."""
         return tuple(each.counts.m for each in self.statistics)
@@ -100,7 +105,7 @@ def read_coded(table: Microdata, statistics: Sequence[SensitiveStatistics], clas
     classes : whether the release tells equivalence classes
     """
     say("reading the domains of the quasi-identifiers")
-    few = replace(table, frame=together(table.frame, statistics[0].counts.n))
+    few = replace(table, frame=together(table.frame, statistics[0].input_rows))
     domains, kinds = domain_statistics(few), types(table.frame)
     generalized.check_names(domains, {name: kinds[name] for name in table.sensitive_columns}, classes)
     texts = {name: each.counts.values for name, each in zip(table.sensitive_columns, statistics, strict=True)}

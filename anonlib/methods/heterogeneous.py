@@ -140,7 +140,7 @@ def _partitions(
     run.say(f"cutting the table into {number:,} partitions along the Hilbert curve of its quasi-identifiers")
     salt = int(Stream(run.key, SALT).below(1 << 62, 1)[0])
     records = curve_ranks.equal_partitions(
-        coded.frame, _Curve(coded.domains), coded.n, number, salt, run.stage, multiple_of=promised.l or 1
+        coded.frame, _Curve(coded.domains), coded.n, number, salt, run.stage, coded.input_rows, promised.l or 1
     )
     fewest = promised.matches(whole)
     counts = partition_counts(records, number, coded.sizes)

@@ -207,7 +207,7 @@ def _cut_by_rank(
     )
     salt = int(Stream(run.key, SALT).below(1 << 62, 1)[0])
     on_curve = curve_ranks.on_curve(coded.frame, _OnCurve(coded.domains, buckets.bucket_of))
-    staged = run.stage(curve_ranks.SEATED, curve_ranks.seated(on_curve, salt, promised.n))
+    staged = run.stage(curve_ranks.SEATED, curve_ranks.seated(on_curve, salt, coded.input_rows))
     records = curve_ranks.by_rank(staged, buckets.sizes, partitions.locate)
     if len(coded.sizes) == 1:
         return records

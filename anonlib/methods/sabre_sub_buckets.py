@@ -6,7 +6,7 @@
                   number of records of every sub-bucket; a class of it keeps t by construction, and nothing is ever merged
     classes       `anonlib.kernels.classes.symmetric_classes`: the same number of records of every sub-bucket, all sub-buckets treated alike
 
-Above `partition_size` that is two range shuffles of codes (sorts in one task up to 500,000 records), both staged, and a scan for
+Above `partition_size` that is two range shuffles of codes (sorts in one task up to 500,000 rows of input), both staged, and a scan for
 (task x value) and (task x sub-bucket) counts on the driver; the classes then take one more shuffle. Combinations of several sensitive
 columns: one more scan, at most `COMBINATIONS` reach the driver.
 """
@@ -89,7 +89,7 @@ def cut_by_rank(coded: Coded, joint: JointValues, packing: Packing, partition_si
     run.say(f"dealing the records of each value to {parts.number:,} sub-buckets")
     one, other = Stream(run.key, SALT).below(1 << 62, 2).tolist()
     valued = over_batches(coded.frame, _Value(joint), {"grp": "int", "curve": "bigint"})
-    ranked = run.stage("ranked", curve_ranks.seated(valued, one, coded.n))
+    ranked = run.stage("ranked", curve_ranks.seated(valued, one, coded.input_rows))
     dealt = curve_ranks.by_rank(ranked, joint.counts, _Deal(parts, run.key))
     names = {name: name for name in coded.frame.columns} | {"grp": PARTITION, "slot": NODE}
     dealt = select(dealt, names)
