@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,7 +39,7 @@ from anonlib.release import account
 from anonlib.release.ledger import new_ledger, open_ledger
 from anonlib.release.ledger import void as void_release
 from anonlib.release.ledger_report import LedgerReport, looked_at
-from anonlib.release.manifest import Manifest, SolverPart
+from anonlib.release.manifest import Manifest, NodePart, SolverPart
 from anonlib.release.opened import Release, open_release
 from anonlib.reports import file as report_file
 from anonlib.reports.worth import risk_lines
@@ -542,6 +543,7 @@ def _show_release(release: Release) -> None:
         out.print(line)
     _show_bounds(manifest)
     _show_worst(manifest)
+    _show_nodes(manifest)
     checks = manifest.audit.checks
     state = {True: "[green]passed[/]", False: "[red]FAILED[/]", None: "off"}[manifest.audit.passed]
     out.print(f"[bold]Audit[/]     {state}, {sum(c.passed for c in checks)} of {len(checks)} checks")
@@ -606,6 +608,30 @@ def _show_worst(manifest: Manifest, most: int = 5) -> None:
             f"{float(exact(v.achieved or '0')):.4%}",
         )
     out.print(grid)
+
+
+def _show_nodes(manifest: Manifest, most: int = 5) -> None:
+    """Nodes of the values' hierarchy: those with a threshold, the nearest to it first, then those that most buckets tell."""
+    measured = [node for node in manifest.guarantee.nodes if node.achieved is not None]
+
+    def rank(node: NodePart) -> tuple[bool, Fraction, int]:
+        reached = Fraction(0) if node.threshold is None else exact(node.achieved or "0") / exact(node.threshold)
+        return node.threshold is None, -reached, -(node.telling or 0)
+
+    if not measured:
+        return
+    grid = Table("node", "records", "asked: at most", "achieved", "buckets of nothing else", box=None, pad_edge=False)
+    for node in sorted(measured, key=rank)[:most]:
+        grid.add_row(
+            _escape(node.node),
+            f"{node.count:,}",
+            "none" if node.threshold is None else f"{float(exact(node.threshold)):.4%}",
+            f"{float(exact(node.achieved or '0')):.4%}",
+            f"{node.telling or 0:,}",
+        )
+    out.print(grid)
+    if len(measured) > most:
+        out.print(f"... and {len(measured) - most:,} nodes")
 
 
 def _show_groups(asked: dict[str, Any], groups: list[dict[str, Any]], as_json: bool) -> None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from anonlib.errors import AnonlibError
 from anonlib.exact import exact
-from anonlib.release.manifest import GuaranteePart, Manifest, ValuePart
+from anonlib.release.manifest import GuaranteePart, Manifest, NodePart, ValuePart
 from anonlib.reports import numbers
 from anonlib.reports.facts import Facts
 from anonlib.reports.markup import Markup, element, escaped, in_words, items, joined, legible, paragraph, table
@@ -172,10 +172,10 @@ def _close(part: GuaranteePart, column: str, t: float, whole: str) -> str:
 
 
 def asked_and_achieved(facts: Facts) -> Markup:
-    """The numbers of the promise, then its bounds value by value."""
+    """The numbers of the promise, then its bounds value by value and node by node."""
     parts: list[Markup] = []
     for guarantee in (facts.manifest.guarantee, *facts.manifest.guarantee.also):
-        parts += [_numbers(guarantee, facts.manifest), _values(guarantee, facts.manifest)]
+        parts += [_numbers(guarantee, facts.manifest), _values(guarantee, facts.manifest), _nodes(guarantee)]
     return joined(
         [
             paragraph(
@@ -228,6 +228,44 @@ def _values(guarantee: GuaranteePart, manifest: Manifest) -> Markup:
     )
 
 
+def _nodes(guarantee: GuaranteePart) -> Markup:
+    """What was asked and achieved of values that mean nearly the same, taken together."""
+    if not guarantee.nodes:
+        return Markup("")
+    n = max(1, sum(value.count for value in guarantee.values))
+    ordered = sorted(guarantee.nodes, key=lambda node: (node.threshold is None, _protection(node)))
+    rows = [
+        [
+            legible(node.node),
+            f"{node.count:,}",
+            percent(node.count / n),
+            "no bound" if node.threshold is None else _bound(node),
+            share_text(node.achieved),
+            "-" if node.telling is None else f"{node.telling:,}",
+        ]
+        for node in ordered[:MOST_VALUES]
+    ]
+    more = len(ordered) - MOST_VALUES
+    left_out = (
+        f" {more:,} more nodes, which are better protected or bounded by nothing, are left out here."
+        if more > 0
+        else ""
+    )
+    head = ["node", "records", "share of the table", "asked: at most", "achieved", "buckets of nothing else"]
+    return joined(
+        [
+            table(
+                f"{legible(guarantee.sensitive)}, node by node of its hierarchy, the least protected first", head, rows
+            ),
+            paragraph(
+                "A node is all values under it, taken together. Achieved is their largest share in any bucket. A bucket of nothing else "
+                f"tells of everybody in it that the value is one of the node's, though not which.{left_out}",
+                class_="note",
+            ),
+        ]
+    )
+
+
 def _what_shares_are(guarantee: GuaranteePart, manifest: Manifest, bounded: bool, measured: bool) -> str:
     free = bounded and any(value.threshold is None for value in guarantee.values)
     sentences = [
@@ -240,13 +278,13 @@ def _what_shares_are(guarantee: GuaranteePart, manifest: Manifest, bounded: bool
     return " ".join(sentence for sentence in sentences if sentence)
 
 
-def _bound(value: ValuePart) -> str:
+def _bound(value: ValuePart | NodePart) -> str:
     if value.threshold is None:
         return "not protected"
     return "no bound (100 %)" if (numbers.value(value.threshold) or 0) >= 1 else share_text(value.threshold)
 
 
-def _protection(value: ValuePart) -> tuple[float, float, int]:
+def _protection(value: ValuePart | NodePart) -> tuple[float, float, int]:
     """The least protected first: unprotected, then nearest to its bound; without bounds the most frequent."""
     if value.threshold is None:
         return (0.0, 0.0, -value.count)
