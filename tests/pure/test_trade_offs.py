@@ -159,6 +159,19 @@ def test_nothing_is_offered_where_nothing_would_do() -> None:
     assert of_thresholds.offer(most, FPrivacy(own={"a": Fraction(1, 2)}), 50) == ""
 
 
+def test_no_offset_is_offered_that_protects_nothing() -> None:
+    """a fills buckets of at most 5 only with a threshold of 1; beside it, c needs an offset that a smaller theta leaves room for."""
+    frequent = SensitiveCounts(("a", "b"), np.array([90, 10]))
+    assert of_thresholds.offer(frequent, FPrivacy.linear(1), 5) == ""
+    uneven = SensitiveCounts(("a", "b", "c"), np.array([500, 480, 20]))
+    offered = of_thresholds.offer(uneven, FPrivacy.linear(2), 10)
+    assert offered.startswith("theta: 1.5 with offset: 0.07 gives a release")
+    for theta, offset in (("2", "0.06"), ("1.5", "0.07")):
+        thresholds = FPrivacy.linear(theta, offset).thresholds(uneven)
+        choose.solve(uneven, thresholds, "two_size", 10)
+        assert (max(thresholds.fractions) == 1) == (theta == "2")
+
+
 def test_a_belief_is_offered_that_retains_something() -> None:
     offered = of_beliefs.offer(COUNTS, METHODS["perturb"].model_validate({"rho2": "1/20"}))
     number = exact(offered.split("rho2: ")[1].split()[0])

@@ -101,17 +101,25 @@ def offer(
 ) -> str:
     """A clause for a refusal: the least loosening that gives a release in buckets of at most `max_bucket_size`; "" where none is known.
 
-    With theta that is the smallest offset, to a thousandth; with one threshold for all, or l (`as_l`), the strictest 1/k. The values' own
-    thresholds stay. Two sizes suffice for every solver. Cost: about ten searches for two sizes, of at most `SECONDS` each.
+    With theta that is the smallest offset, to a thousandth, short of one that `note_of` says protects nothing of some records: where
+    there is none, that of the largest smaller theta that has one. With one threshold for all, or l (`as_l`), the strictest 1/k. The values'
+    own thresholds stay. Two sizes suffice for every solver. Cost: about ten searches for two sizes, and one more for each smaller theta
+    that is tried, of at most `SECONDS` each.
     """
 
     def does(loosened: FPrivacy) -> bool:
         return _has_buckets(counts, loosened, max_bucket_size, before)
 
+    def protects(loosened: FPrivacy) -> bool:
+        return _unbounded(counts, loosened, before) < NOTED
+
     if asked.theta is not None:
-        first = -(-asked.offset.numerator * STEPS // asked.offset.denominator)
-        step = _first(lambda k: does(replace(asked, offset=Fraction(k, STEPS))), first, STEPS)
-        changed = None if step is None else f"theta: {text(asked.theta)} with offset: {text(Fraction(step, STEPS))}"
+        thetas = [asked.theta, *(theta for theta in reversed(THETAS) if theta < asked.theta)]
+        settings = (_least_offset(replace(asked, theta=theta), does, protects) for theta in thetas)
+        least = next((setting for setting in settings if setting is not None), None)
+        changed = None
+        if least is not None and least.theta is not None:
+            changed = f"theta: {text(least.theta)} with offset: {text(least.offset)}"
     elif asked.default is not None:
         strictest = counts.n // int(counts.counts.max())
         less = _first(lambda k: does(replace(asked, default=Fraction(1, strictest - k))), 0, strictest - 1)
@@ -120,6 +128,29 @@ def offer(
     else:
         return ""
     return "" if changed is None else f"{changed} gives a release in buckets of at most {max_bucket_size:,} records"
+
+
+def _least_offset(
+    asked: FPrivacy, does: Callable[[FPrivacy], bool], protects: Callable[[FPrivacy], bool]
+) -> FPrivacy | None:
+    """`asked` with the smallest offset that `does`, of those that still protect; None where none of them does."""
+    first = -(-asked.offset.numerator * STEPS // asked.offset.denominator)
+
+    def at(k: int) -> FPrivacy:
+        return replace(asked, offset=Fraction(k, STEPS))
+
+    beyond = _first(lambda k: not protects(at(k)), first, STEPS)
+    step = _first(lambda k: does(at(k)), first, STEPS if beyond is None else beyond - 1)
+    return None if step is None else at(step)
+
+
+def _unbounded(counts: SensitiveCounts, asked: FPrivacy, before: Mapping[str | None, int] | None) -> Fraction:
+    """The share of the records whose value has a threshold of 1; 0 where the thresholds cannot be kept, which other offsets can be."""
+    try:
+        fractions = asked.thresholds(counts, before).fractions
+    except Unsatisfiable:
+        return Fraction(0)
+    return Fraction(sum(int(n) for n, f in zip(counts.counts, fractions, strict=True) if f >= 1), counts.n)
 
 
 def _has_buckets(
