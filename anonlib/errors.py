@@ -23,6 +23,11 @@ class Unsatisfiable(AnonlibError):
     exit_code = 3
 
 
+class OutOfTime(Unsatisfiable):
+    """The solver's time limit came before a valid answer, or the proof that there is none: it is not known whether the table is too small
+    (exit code 3, as nothing can be published)."""
+
+
 class AuditRefused(AnonlibError):
     """The audit found that what was about to be published does not keep its promise (exit code 4)."""
 

@@ -21,7 +21,7 @@ from anonlib.engine.microdata import Microdata
 from anonlib.engine.persons import PersonCounts
 from anonlib.engine.relational import DataFrame
 from anonlib.engine.repeatable import repeats
-from anonlib.errors import AnonlibError, Postponed, SpecError, Unsatisfiable
+from anonlib.errors import AnonlibError, OutOfTime, Postponed, SpecError, Unsatisfiable
 from anonlib.keyed import derive
 from anonlib.methods.enough import more_persons
 from anonlib.release import storage
@@ -232,14 +232,18 @@ def entered(increment: Increment, ledger: Ledger, where: storage.Place, manifest
 
 def too_small(spec: ReleaseSpec, table: Microdata, ledger: Ledger, new: int, error: Unsatisfiable) -> AnonlibError:
     """What to raise where the new persons are too few, or their values too uneven, to publish: how many more it takes, and with
-    `wait` that they are left for next time."""
-    more = more_persons(table, spec.method, ledger.values) if new else None
-    if more is None:
+    `wait` that they are left for next time. The error itself where no number will do, and of a solver that was only slow."""
+    if isinstance(error, OutOfTime) or not new:
         return error
-    words = (
-        f"{new:,} new persons are too few: {error}. With {more:,} more, whose values are spread as of all so far, the increment can be "
-        "published"
-    )
+    try:
+        more = more_persons(table, spec.method, ledger.values)
+    except OutOfTime:
+        enough = "How many more it takes could not be told in time"
+    else:
+        if more is None:
+            return error
+        enough = f"With {more:,} more, whose values are spread as of all so far, the increment can be published"
+    words = f"{new:,} new persons are too few: {error}. {enough}"
     return _postponed(words) if spec.ledger is not None and spec.ledger.wait else Unsatisfiable(words)
 
 

@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 from anonlib.arrays import Int64Array
@@ -36,7 +37,7 @@ from anonlib.engine.order import arranged, files
 from anonlib.engine.relational import DataFrame
 from anonlib.engine.statistics import SensitiveStatistics, sensitive_statistics
 from anonlib.engine.tables import project, types
-from anonlib.errors import Unsatisfiable
+from anonlib.errors import OutOfTime, Unsatisfiable
 from anonlib.exact import exact, text
 from anonlib.hierarchy import Hierarchy
 from anonlib.kernels.ranked.fake_deal import FakeDeal
@@ -85,16 +86,25 @@ def choose_buckets(
 
 
 def check_buckets(
-    counts: SensitiveCounts, wanted: Bucketize, before: Mapping[str | None, int], hierarchy: Hierarchy | None
+    counts: SensitiveCounts,
+    wanted: Bucketize,
+    before: Mapping[str | None, int],
+    hierarchy: Hierarchy | None,
+    deadline: float = inf,
 ) -> None:
-    """Raises Unsatisfiable where there are no buckets for these counts, as the quickest solver tells; with limits on nodes within 5 s."""
+    """Raises Unsatisfiable where there are no buckets for these counts, as the quickest solver tells.
+
+    With limits on nodes only an integer program can tell; OutOfTime where `deadline` (time.perf_counter) comes before it has.
+    """
     thresholds = f_privacy(wanted.privacy).thresholds(counts, before, hierarchy)
     if not thresholds.limited:
         choose_buckets(counts, wanted.model_copy(update={"solver": "two_size", "time_limit": None}), before)
-    elif not choose.possible(counts, thresholds, wanted.max_bucket_size, 5.0):
-        raise Unsatisfiable(
-            f"no buckets of at most {wanted.max_bucket_size} records were seen to keep these thresholds"
-        )
+        return
+    exist = choose.possible(counts, thresholds, wanted.max_bucket_size, deadline)
+    if exist is None:
+        raise OutOfTime(f"whether {counts.n:,} records have buckets that keep these thresholds was not told in time")
+    if not exist:
+        raise Unsatisfiable(f"no buckets of at most {wanted.max_bucket_size} records keep these thresholds")
 
 
 def chosen_or_offered(
@@ -103,9 +113,12 @@ def chosen_or_offered(
     before: Mapping[str | None, int] | None,
     hierarchy: Hierarchy | None = None,
 ) -> tuple[Thresholds, BucketSolution]:
-    """`choose_buckets`, whose refusals end with a setting that gives a useful release, where one is known; with nodes none is."""
+    """`choose_buckets`, whose refusals end with a setting that gives a useful release, where one is known; with nodes none is, and none
+    is looked for where time ran out."""
     try:
         return choose_buckets(counts, wanted, before, hierarchy)
+    except OutOfTime:
+        raise
     except Unsatisfiable as refusal:
         asked, as_l = f_privacy(wanted.privacy), wanted.privacy.l is not None
         whole = hierarchy is None

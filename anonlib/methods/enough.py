@@ -2,11 +2,12 @@
 
 Asked of a method is whether it would refuse these counts. They are the table's, and further records spread as in `shares`: twice as many
 at each try until they will do, then fewer until they will not. Cost: one scan of the sensitive column, then some seventy tries, none of
-which depends on the number of records.
+which depends on the number of records; where nodes have thresholds, which an integer program decides, `SECONDS` for all tries together.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from anonlib.engine import compound
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.statistics import sensitive_statistics
-from anonlib.errors import Unsatisfiable
+from anonlib.errors import OutOfTime, Unsatisfiable
 from anonlib.hierarchy import Hierarchy
 from anonlib.methods import bucketize, heterogeneous, perturb
 from anonlib.methods.class_promises import Asked, check_eligible, check_possible
@@ -26,19 +27,26 @@ from anonlib.spec.methods.perturb import Perturb
 
 MOST = 1 << 34
 """Further persons that are tried at most."""
+SECONDS = 30.0
+"""What all tries take at most together, where a try may take long."""
 
 
 def more_persons(table: Microdata, wanted: Method, before: Mapping[str | None, int]) -> int | None:
     """How many further persons will do, whose values are spread as `before` and in the table together; None when no number will.
 
     before : {sensitive value's text: records} of earlier releases, {} for none
+
+    Raises OutOfTime where one of the tries could not be told within `SECONDS` for all: a number above it may do, or may not.
     """
     with_value, column = compound.with_compound(table)
     own = sensitive_statistics(with_value.frame, column, table.keep, table.refuse, table.sensitive_columns).counts
     counts = {value: int(n) for value, n in zip(own.values, own.counts, strict=True)}
     shares = {value: counts.get(value, 0) + before.get(value, 0) for value in [*counts, *before]}
     hierarchy = bucketize.hierarchy_of(table)
-    return least(lambda more: _would_do(column, with_more(counts, shares, more), wanted, table.before, hierarchy))
+    deadline = time.perf_counter() + SECONDS
+    return least(
+        lambda more: _would_do(column, with_more(counts, shares, more), wanted, table.before, hierarchy, deadline)
+    )
 
 
 def least(would_do: Callable[[int], bool]) -> int | None:
@@ -78,9 +86,13 @@ def _would_do(
     wanted: Method,
     before: Mapping[str | None, int],
     hierarchy: Hierarchy | None,
+    deadline: float,
 ) -> bool:
+    """Whether the method takes these counts. Raises OutOfTime where `deadline` came first, which is neither yes nor no."""
     try:
-        _check(column, counts, wanted, before, hierarchy)
+        _check(column, counts, wanted, before, hierarchy, deadline)
+    except OutOfTime:
+        raise
     except Unsatisfiable:
         return False
     return True
@@ -92,10 +104,11 @@ def _check(
     wanted: Method,
     before: Mapping[str | None, int],
     hierarchy: Hierarchy | None,
+    deadline: float,
 ) -> None:
-    """Raises Unsatisfiable where the method would refuse these counts."""
+    """Raises Unsatisfiable where the method would refuse these counts, OutOfTime as `bucketize.check_buckets` does."""
     if isinstance(wanted, Bucketize):  # whether there are buckets, which the quickest solver tells
-        bucketize.check_buckets(counts, wanted, before, hierarchy)
+        bucketize.check_buckets(counts, wanted, before, hierarchy, deadline)
     elif isinstance(wanted, Perturb):
         perturb.choose_subtables(counts, wanted)
     elif isinstance(wanted, Heterogeneous):

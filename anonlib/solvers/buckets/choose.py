@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Literal
 
-from anonlib.errors import SpecError, Unsatisfiable
+from anonlib.errors import OutOfTime, SpecError, Unsatisfiable
 from anonlib.exact import ceil_over, legible
 from anonlib.privacy.buckets import BucketSolution
 from anonlib.privacy.counts import SensitiveCounts
@@ -37,7 +37,8 @@ def solve(
     Where nodes of a hierarchy have thresholds only optimal answers.
 
     Raises Unsatisfiable (exit code 3) when a value breaks Lemma 1, or no setting of these sizes is valid: the message
-    gives the smallest max_bucket_size that works. Raises SpecError for an unknown solver, a limit that is not positive, or
+    gives the smallest max_bucket_size that works; OutOfTime, which is one too, when `time_limit` ends before either is known. Raises
+    SpecError for an unknown solver, a limit that is not positive, or
     an empty table. Driver only; memory O(m q), q the number of sizes.
     """
     if solver not in ("optimal", "multi_size", "two_size"):
@@ -54,7 +55,7 @@ def solve(
     try:
         solution = _solution(table, solver, time_limit) if len(table.sizes) else None
     except TimeoutError as late:
-        raise Unsatisfiable(f"{late}; raise time_limit, or max_bucket_size above {max_bucket_size}") from None
+        raise OutOfTime(f"{late}; raise time_limit, or max_bucket_size above {max_bucket_size}") from None
     if solution is None:
         raise Unsatisfiable(_refusal(counts, thresholds, solver, max_bucket_size))
     check(table, solution.setting, solution.partition)
@@ -82,10 +83,15 @@ def _solution(table: SensitiveTable, solver: Solver, time_limit: float | None) -
     return BucketSolution(setting, parts, solver, bound, "optimal" if bound == setting.loss else "heuristic", seconds)
 
 
-def possible(counts: SensitiveCounts, thresholds: Thresholds, max_bucket_size: int, seconds: float) -> bool | None:
-    """Whether any setting of sizes up to `max_bucket_size` is valid; None where `seconds` end first. Raises as `solve` does."""
+def possible(counts: SensitiveCounts, thresholds: Thresholds, max_bucket_size: int, deadline: float) -> bool | None:
+    """Whether any setting of sizes up to `max_bucket_size` is valid; None where `deadline` (time.perf_counter) comes first.
+
+    Raises Unsatisfiable when a value breaks Lemma 1.
+    """
+    if time.perf_counter() > deadline:
+        return None
     table = SensitiveTable.of(counts, thresholds, max_bucket_size)
-    return len(table.sizes) > 0 and bucket_milp.feasible(table, time.perf_counter() + seconds)
+    return len(table.sizes) > 0 and bucket_milp.feasible(table, deadline)
 
 
 def smallest_max_bucket_size(
