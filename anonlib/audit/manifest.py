@@ -156,8 +156,8 @@ def thresholds_of(manifest: Manifest) -> list[Fraction]:
     of_null = _optional(asked.get("missing"))
     if of_null is not None and all(v.value is not None for v in values):
         raise AnonlibError("the parameters have a threshold for a missing value, and none is missing")
-    nodes = {node.node for node in manifest.guarantee.nodes}
-    if lost := sorted(own.keys() - {v.value for v in values} - nodes):
+    in_hierarchy = {label for row in manifest.guarantee.hierarchy for label in row[:-1]}  # all are under the last
+    if lost := sorted(own.keys() - {v.value for v in values} - in_hierarchy):
         raise AnonlibError(f"the parameters name {lost[0]!r}, which does not occur")
     if asked.get("l") is not None:
         theta, default = None, _optional(f"1/{int(asked['l'])}")

@@ -119,7 +119,8 @@ class FPrivacy:
         before    : {value: records} of earlier releases, which the shares that thresholds follow from are taken of too
         hierarchy : over the values; `own` may then name its nodes, of which neither the formula nor the default says anything
 
-        Raises SpecError when a name under `own` is no value that occurs, and no node above one (a misspelt name would protect nothing).
+        Raises SpecError when a name under `own` is no value that occurs, and not in the hierarchy (a misspelt name would protect nothing).
+        One that is in the hierarchy alone bounds nothing here: nothing of it is published.
         """
         if None in self.own and None not in counts.values:
             raise SpecError("privacy.missing: no sensitive value is missing in this table; leave the threshold out")
@@ -128,7 +129,7 @@ class FPrivacy:
             refuse_root(names, hierarchy)
         missing = unknown_names(names, counts.values, hierarchy)
         if missing:
-            nodes = "" if hierarchy is None else " and is no node above values that do"
+            nodes = "" if hierarchy is None else " and is not in its hierarchy"
             raise SpecError(
                 f"privacy.thresholds: {missing[0]!r} does not occur in the sensitive column{nodes}; "
                 f"values that do: {', '.join(repr(v) for v in counts.values[:10])}{', ...' if counts.m > 10 else ''}"

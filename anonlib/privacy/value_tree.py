@@ -95,11 +95,17 @@ def value_tree(values: Sequence[str | None], hierarchy: Hierarchy, named: Collec
 
 
 def unknown_names(names: Collection[str], values: Collection[str | None], hierarchy: Hierarchy | None) -> list[str]:
-    """Those of the names that are neither a value of the table nor a node above some, in order."""
-    if hierarchy is None:
-        return sorted(set(names) - set(values))
-    tree = value_tree(list(values), hierarchy, names)
-    return sorted(set(names) - set(values) - set(tree.labels))
+    """Those of the names that are neither a value of the table nor, where there is a hierarchy, a leaf or node of it, in order.
+
+    A name that the hierarchy has is not misspelt: it may be in next month's table. Raises SpecError as `value_tree` does.
+    """
+    known = set(values)
+    if hierarchy is not None:
+        hierarchy.positions(
+            str(value) for value in values if value is not None
+        )  # a value that is no leaf is named first
+        known.update(hierarchy.labels)
+    return sorted(set(names) - known)
 
 
 def refuse_root(names: Collection[str], hierarchy: Hierarchy) -> None:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import inf
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
-from anonlib.errors import SpecError, Unsatisfiable
+from anonlib.audit import manifest as audited
+from anonlib.audit.bucketized import nodes_judge
+from anonlib.errors import AnonlibError, OutOfTime, SpecError, Unsatisfiable
 from anonlib.hierarchy import parse_hierarchy
 from anonlib.kernels.ranked.round_robin import Deal, RoundRobin, composition
+from anonlib.privacy.buckets import BucketSetting, BucketSolution
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy, Thresholds, guarantee_words
 from anonlib.privacy.value_tree import value_tree
-from anonlib.solvers.buckets import choose, companions
+from anonlib.release.manifest import GuaranteePart, NodePart, ValuePart
+from anonlib.solvers.buckets import bucket_milp, choose, companions
 from anonlib.solvers.buckets.transport import transport
 from anonlib.solvers.buckets.tree_transport import tree_transport
 from tests.oracles import node_buckets as oracle
@@ -150,10 +157,8 @@ def test_a_node_is_refused_as_a_value_is():
         FPrivacy.uniform("2/3", {"circulatory": "1/2"}).thresholds(table, None, ILLNESSES)
     with pytest.raises(SpecError, match="'any' stands above all values"):
         FPrivacy.uniform("2/3", {"any": "1/2"}).thresholds(table, None, ILLNESSES)
-    with pytest.raises(
-        SpecError, match="'gout' does not occur in the sensitive column and is no node above values that do"
-    ):
-        FPrivacy.uniform("2/3", {"gout": "1/2"}).thresholds(table, None, ILLNESSES)
+    with pytest.raises(SpecError, match="'gut' does not occur in the sensitive column and is not in its hierarchy"):
+        FPrivacy.uniform("2/3", {"gut": "1/2"}).thresholds(table, None, ILLNESSES)
     with pytest.raises(SpecError, match="'cold' is not a leaf"):
         FPrivacy.uniform("2/3").thresholds(counted(cold=3, flu=4), None, ILLNESSES)
     halves = FPrivacy.uniform("1/2", {"circulatory": "1/2"}).thresholds(counted(angina=2, flu=2), None, ILLNESSES)
@@ -169,6 +174,21 @@ def test_a_node_is_refused_as_a_value_is():
             1,
             5,
         )
+
+
+def test_a_solver_that_was_slow_is_told_from_a_table_that_is_too_small(monkeypatch):
+    table = counted(angina=2, flu=2)
+    halves = FPrivacy.uniform("1/2", {"circulatory": "1/2"}).thresholds(table, None, ILLNESSES)
+    assert choose.possible(table, halves, 4, deadline=inf) is True
+    assert choose.possible(table, halves, 1, deadline=inf) is False
+    assert choose.possible(table, halves, 4, deadline=0.0) is None
+
+    def slow(table, time_limit):
+        raise TimeoutError("nothing was found")
+
+    monkeypatch.setattr(bucket_milp, "solve", slow)
+    with pytest.raises(OutOfTime, match="nothing was found; raise time_limit"):
+        choose.solve(table, halves, "optimal", 4, 5)
 
 
 def test_only_nodes_above_two_values_or_named_are_listed():
@@ -193,6 +213,78 @@ def test_companions_come_from_other_branches_where_they_can():
     deal = Deal.of(solution.setting, solution.partition, thresholds.tree.paths)
     nodes = members(thresholds)
     assert sum(oracle.told(bucket, nodes) for bucket in buckets_of(deal, 4)) == 0
+
+
+def apart_from_a_poor_partition():
+    """(solution, what `companions.apart` makes of it): all of one branch in the six buckets of two, which tell both its nodes."""
+    table = counted(angina=6, infarct=6, flu=6, gout=6)
+    thresholds = FPrivacy.uniform("1").thresholds(table, None, ILLNESSES)
+    setting = BucketSetting((2, 3), (6, 4))
+    partition = np.array([[6, 0], [6, 0], [0, 6], [0, 6]], dtype=np.int64)
+    solution = BucketSolution(setting, partition, "optimal", setting.loss, "optimal", 0.0)
+    tree = thresholds.tree
+    better = companions.apart(table, thresholds, solution)
+    told = [int(companions.telling(tree, setting, each.partition).sum()) for each in (solution, better)]
+    return solution, better, told
+
+
+def test_companions_are_moved_on_a_proof_alone_and_by_no_clock(monkeypatch):
+    given = []
+
+    def limited(*arguments, options, **named):
+        given.append(options)
+        answer = linprog(*arguments, options=options, **named)
+        answer.status = stated or answer.status
+        return answer
+
+    monkeypatch.setattr(companions, "linprog", limited)
+    stated = 0
+    assert apart_from_a_poor_partition()[2] == [12, 0]
+    stated = 1  # out of iterations, with a flow that would do
+    solution, same, _ = apart_from_a_poor_partition()
+    assert same is solution
+    assert given == [{"maxiter": companions._MOST_ITERATIONS}] * 2
+
+
+def test_a_name_of_the_hierarchy_may_be_absent_from_a_table():
+    """A leaf, and a node none of whose values occur: nothing of them is published, so nothing of them is bounded or told."""
+    table = counted(angina=3, infarct=3, flu=4)
+    absent = FPrivacy.uniform("2/3", {"gout": "1/9", "chronic": "1/9"}).thresholds(table, None, ILLNESSES)
+    without = FPrivacy.uniform("2/3").thresholds(table, None, ILLNESSES)
+    assert (absent.fractions, absent.tree.labels, absent.limited) == (without.fractions, without.tree.labels, {})
+    with pytest.raises(SpecError, match="'gout' does not occur in the sensitive column; values"):
+        FPrivacy.uniform("2/3", {"gout": "1/9"}).thresholds(table)
+
+
+def manifest_with(own: dict[str, str], rows: list[list[str]]):
+    """As much of a manifest as thresholds are recomputed from."""
+    values = [ValuePart(value=v, count=n, threshold="2/3") for v, n in (("angina", 3), ("infarct", 3), ("flu", 4))]
+    guarantee = GuaranteePart(
+        model="f-privacy",
+        words="",
+        sensitive="illness",
+        sensitive_type="string",
+        values=values,
+        hierarchy=rows,
+        nodes=[NodePart(node="ischaemic", count=6)],
+    )
+    privacy = {"default": "2/3", "thresholds": own}
+    return SimpleNamespace(method=SimpleNamespace(parameters={"privacy": privacy}), guarantee=guarantee)
+
+
+def test_the_audit_takes_names_of_the_hierarchy_and_no_others():
+    rows = [list(row) for row in ILLNESSES.rows]
+    assert audited.thresholds_of(manifest_with({"gout": "1/9", "chronic": "1/9"}, rows)) == [Fraction(2, 3)] * 3
+    for own, kept in (("gut", rows), ("any", rows), ("gout", [])):
+        with pytest.raises(AnonlibError, match=f"{own!r}, which does not occur"):
+            audited.thresholds_of(manifest_with({own: "1/9"}, kept))
+
+
+def test_who_is_under_a_node_is_read_off_the_rows():
+    part = manifest_with({}, [list(row) for row in ILLNESSES.rows]).guarantee
+    names = ("circulatory", "respiratory", "chronic", "nowhere")
+    part = part.model_copy(update={"nodes": [NodePart(node=name, count=0) for name in names]})
+    assert nodes_judge.under(part) == [{"angina", "infarct"}, {"flu"}, set(), set()]
 
 
 def test_the_words_name_nodes_and_their_thresholds():

@@ -25,11 +25,19 @@ TREE = "nodes of the hierarchy"
 
 def under(part: GuaranteePart) -> list[frozenset[str]]:
     """The values of the release under each node that the manifest lists, by the rows of its hierarchy."""
+    below = _below(part)
+    return [frozenset(below.get(node.node, ())) for node in part.nodes]
+
+
+def _below(part: GuaranteePart) -> dict[str, set[str]]:
+    """The values of the release under each label above one. One pass over the rows: O(leaves x levels)."""
     occurring = {v.value for v in part.values}
-    return [
-        frozenset(row[0] for row in part.hierarchy if node.node in row[1:] and row[0] in occurring)
-        for node in part.nodes
-    ]
+    below: dict[str, set[str]] = {}
+    for row in part.hierarchy:
+        if row[0] in occurring:
+            for label in row[1:]:
+                below.setdefault(label, set()).add(row[0])
+    return below
 
 
 def of_manifest(manifest: Manifest, columns: Columns | None) -> list[Check]:
@@ -54,9 +62,11 @@ def _faults(manifest: Manifest) -> list[str]:
     except (AnonlibError, KeyError, AttributeError, TypeError, ValueError, IndexError) as problem:
         return [f"no hierarchy: {problem}"]
     counts = {v.value: v.count for v in part.values if v.value is not None}
-    faults = [f"{value!r} is no leaf" for value in counts if value not in tree.labels[: tree.leaves]]
+    leaves = set(tree.labels[: tree.leaves])
+    faults = [f"{value!r} is no leaf" for value in counts if value not in leaves]
     inner = [label for label in tree.labels[tree.leaves :] if label != tree.labels[tree.root]]
-    below = {label: {row[0] for row in part.hierarchy if label in row[1:]} & counts.keys() for label in inner}
+    values_below = _below(part)
+    below = {label: values_below.get(label, set()) for label in inner}
     wanted = {label for label, values in below.items() if len(values) > 1 or (values and label in own)}
     listed = [node.node for node in part.nodes]
     if len(set(listed)) < len(listed) or set(listed) != wanted:

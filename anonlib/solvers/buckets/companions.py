@@ -5,7 +5,8 @@ max(0, o_Nj - (S_j - 1) b_j) such buckets for node N, dealt round as `anonlib.so
 fewer. Which values go to which size is free, as far as capacities allow: the sum over nodes and sizes is least where records flow through
 the tree at the lowest cost, with a cost for each that has no stranger left to share its bucket. A linear program (HiGHS) finds it; what it
 answers is made whole and checked in integers, and where it is no valid partition, or no better, the one that was there stays. The setting,
-and so the loss, is the same. By counts alone.
+and so the loss, is the same. By counts alone: the program ends after a number of iterations, never after some time, and is used only where
+it is proven optimal by then, so that the same counts, thresholds and solution have the same partition on a fast machine and on a slow one.
 """
 
 from __future__ import annotations
@@ -26,14 +27,17 @@ from anonlib.solvers.buckets.sensitive_table import MergedValues, SensitiveTable
 from anonlib.solvers.buckets.validity import check
 
 _MOST_VARIABLES = 200_000
-_SECONDS = 10.0
+_OPTIMAL = 0
+"""`scipy.optimize.linprog`'s status of a proven optimum."""
+_MOST_ITERATIONS = 50_000
+"""Of the dual simplex method. By seconds, the machine's load would decide which records share a bucket."""
 
 
 def apart(counts: SensitiveCounts, thresholds: Thresholds, solution: BucketSolution) -> BucketSolution:
     """The same setting with records partitioned so that as few buckets as can be tell a node; the same solution where values have no nodes.
 
-    Cost: a linear program of (G + K) q variables for G groups of values, K nodes and q sizes, at most 10 s; where there are more than
-    200,000, values stay where the solver put them.
+    Cost: a linear program of (G + K) q variables for G groups of values, K nodes and q sizes. Where there are more than 200,000, or
+    50,000 iterations prove no optimum, values stay where the solver put them.
     """
     tree, setting = thresholds.tree, solution.setting
     if tree is None or not tree.nodes or not telling(tree, setting, solution.partition).any():
@@ -67,7 +71,9 @@ def telling(tree: ValueTree, setting: BucketSetting, partition: Int64Array) -> I
 
 
 def _cheapest(values: MergedValues, of_group: Int64Array, tree: ValueTree, setting: BucketSetting) -> Int64Array | None:
-    """(G, q): records of each group in each size, with the least sum of buckets that tell a node; None where none was found in time.
+    """(G, q): records of each group in each size, with the least sum of buckets that tell a node; None without a proof in time.
+
+    Time is counted in iterations.
 
     of_group : (G,) int64, the lowest node of the tree above each group
     """
@@ -95,6 +101,9 @@ def _cheapest(values: MergedValues, of_group: Int64Array, tree: ValueTree, setti
         b_eq=np.concatenate([values.supply, sizes * numbers]).astype(float),
         bounds=np.stack([np.zeros(own.size + K * q), np.concatenate([most, np.full(K * q, np.inf)])], axis=1),
         method="highs-ds",  # ends at a vertex, and the vertices of a flow are whole numbers
-        options={"time_limit": _SECONDS},
+        options={"maxiter": _MOST_ITERATIONS},
     )
-    return None if solved.x is None else np.rint(solved.x[: own.size]).astype(np.int64).reshape(G, q)
+    if solved.status != _OPTIMAL:
+        return None
+    flow: Int64Array = np.rint(solved.x[: own.size]).astype(np.int64).reshape(G, q)
+    return flow
