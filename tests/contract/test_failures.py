@@ -78,7 +78,7 @@ def test_files_that_disagree_on_a_column(door):
 
 def test_a_column_that_is_missing(door):
     outcome = door.run(people(), columns=columns(other=["note", "contry"]))
-    outcome.refused(2, "columns.other", "'contry'", "did you mean 'country'? It has: age, ")
+    outcome.refused(2, "columns.other", "'contry'", "(did you mean 'country'?). It has: age, ")
 
 
 def test_a_column_that_is_missing_and_like_no_other():

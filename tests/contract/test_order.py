@@ -207,7 +207,7 @@ def test_the_input_is_scanned_twice_and_rows_are_shuffled_once(door):
     assert any("HashAggregate" in name for name in counting)  # so that what is shuffled are counts, not rows
 
 
-def test_explain_scans_once_and_writes_nothing(door):
+def test_explain_scans_for_counts_and_for_marks_of_missing_values_and_writes_nothing(door):
     source = door.input(people(600), files=3)
     door.spark.conf.set("spark.sql.maxMetadataStringLength", "2000")
     seen = Executions(door.spark)
@@ -215,6 +215,6 @@ def test_explain_scans_once_and_writes_nothing(door):
     plans = seen.plans()
     door.spark.conf.set("spark.sql.maxMetadataStringLength", "100")
     assert outcome.code == 0
-    assert sum(str(source) in text for plan in plans for _, text in plan) == 1
+    assert sum(str(source) in text for plan in plans for _, text in plan) == 2
     assert not any("InsertInto" in name for plan in plans for name, _ in plan)
     assert not outcome.output.exists()

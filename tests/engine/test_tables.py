@@ -35,7 +35,8 @@ def test_partitions_of_a_slow_kernel_are_not_joined_by_their_bytes(spark, number
         plan = plan_text(over_partitions(located, lambda *_: {}, "n bigint", bytes(32), "a test", number))
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", before)
-    assert plan.count("Exchange hashpartitioning") == 1
+    # the plan as it is before Spark adds the shuffles that a grouping needs: told ones alone
+    assert plan.count("Exchange hashpartitioning") == (tasks is not None)
     assert (f", {tasks}), REPARTITION_BY_NUM" in plan) == (tasks is not None)
 
 

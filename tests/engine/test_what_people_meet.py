@@ -181,6 +181,8 @@ def test_a_type_that_no_box_holds(spark, sql, kind):
 @pytest.mark.every_spark
 @pytest.mark.parametrize(("sql", "kind"), [("NULL", "void"), ("make_interval(1)", "interval")])
 def test_a_type_that_no_file_holds(spark, sql, kind):
+    if kind == "interval" and spark.version < "4":
+        pytest.skip("pyspark 3.5 cannot say that a column is of this type")
     with pytest.raises(SpecError, match=f"column 'q' is of type {kind}, which no file can hold"):
         checked(spark, sql)
 
