@@ -162,8 +162,10 @@ def _publish_and_enter(
 
 
 def explain(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, say: Say = _silent) -> Explanation:
-    """What `run` would choose, from statistics alone: no record moves, nothing is written. A scan more than the method's own looks for values
-    that may stand for a missing one."""
+    """What `run` would choose, from statistics alone: no record moves, nothing is written.
+
+    One scan more than the method's own looks for values that may stand for a missing one.
+    """
     _no_stream(spec, "explain")
     with run_settings(spark), _misread_explained(spec, spark, frame):
         source = _source(spec, spark, frame)
