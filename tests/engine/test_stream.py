@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -35,6 +39,9 @@ N, WINDOW, ADVANCE, K, T = 1000, 300, 100, 4, Fraction(3, 10)
 ILLNESSES = ("asthma", "cold", "flu", "gout", "mumps")
 WARDS = ("east", "north", "south")
 SCHEMA = "at bigint, age int, ward string, illness string"
+FIRST, LATE = 351, 3
+"""Of the stream that the tests share: how many records arrive first, and when a record of the second go was due."""
+POLICY = {"quasi_identifiers": "keep", "sensitive": "drop"}
 
 
 def arrivals(n: int = N, seed: int = 1) -> pa.Table:
@@ -50,6 +57,25 @@ def arrivals(n: int = N, seed: int = 1) -> pa.Table:
             "illness": [ILLNESSES[i] for i in illness],
         }
     )
+
+
+def bad(**values: Any) -> pa.Table:
+    """A record that arrives last, with other values."""
+    table = arrivals(1)
+    for name, value in ({"at": N} | values).items():
+        kind = table.schema.field(name).type
+        table = table.set_column(table.column_names.index(name), name, pa.array([value], kind))
+    return table
+
+
+ODD = ({"ward": "west"}, {"illness": None}, {"at": LATE})
+"""Records that arrive with the second go: one outside the domains, one with a missing value, one late."""
+
+
+def arrived() -> list[dict[str, Any]]:
+    """The records of the shared stream that are to be published, as they arrived."""
+    table = arrivals().to_pylist()
+    return [*table[:FIRST], *bad(**ODD[2]).to_pylist(), *table[FIRST:]]
 
 
 class Home:
@@ -128,18 +154,82 @@ def home(tmp_path, capsys, monkeypatch, spark) -> Home:
     return Home(tmp_path / "stream", capsys)
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """What a run came to. code : its exit code; said : its words on one line; lies_there : data files and manifests after it."""
+
+    code: int
+    said: str
+    lies_there: set[str]
+
+
+class Streamed(Home):
+    """The stream that most tests share. attempts : its runs by name, see `streamed`."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.attempts: dict[str, Attempt] = {}
+
+    def attempt(self, name: str, *options: str, **changes: Any) -> None:
+        said = io.StringIO()
+        with redirect_stdout(said), redirect_stderr(said):
+            code = self.run(*options, **{"missing": POLICY, **changes})
+        self.attempts[name] = Attempt(code, " ".join(said.getvalue().split()), self.lies_there())
+
+    def undo(self, number: int) -> None:
+        """As a kill leaves it that strikes before Spark writes down that a batch is done."""
+        commits = self.private / "spark" / "commits"
+        assert (commits / str(number)).exists()
+        for path in (commits / str(number), commits / f".{number}.crc"):
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def forged_windows() -> Iterator[None]:
+    """The audit is told of windows that classes are far from."""
+    right = batch.Batches._notes
+
+    def forged(self: Any, played: Any) -> Any:
+        notes = right(self, played)
+        notes.windows.update({window: [WINDOW, 0, 0, 0, 0] for window in notes.windows})
+        return notes
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batch.Batches, "_notes", forged)
+        yield
+
+
 @pytest.fixture(scope="module")
-def streamed(tmp_path_factory, spark) -> Home:
-    """A stream whose files arrived in two goes, the first of them as a streaming DataFrame, and that was ended."""
+def streamed(tmp_path_factory, spark) -> Streamed:
+    """A stream to whose end everything happens, in this order:
+
+    forged     the first records arrive; classes are told from windows that they are far from
+               the same again, as a streaming DataFrame: they are shown
+    window, domains, schema       other settings, a value of another type, a file of another schema
+    odd        the other records arrive, and odd ones; and it was killed before Spark wrote down that the first batch was done
+    rest       the same again, where what is outside the domains is left out; the stream ends
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RELEASE_KEY", KEY)
-        home, table = Home(tmp_path_factory.mktemp("streamed")), arrivals()
-        home.arrive(table.slice(0, 351))
+        home, table = Streamed(tmp_path_factory.mktemp("streamed")), arrivals()
+        home.arrive(table.slice(0, FIRST))
+        with forged_windows():
+            home.attempt("forged")
         arriving = spark.readStream.schema(SCHEMA).parquet(str(home.input))
-        release = anonlib.stream(parse_spec(home.spec()), arriving)
+        release = anonlib.stream(parse_spec(home.spec(missing=POLICY)), arriving)
         assert release.manifest.rows.published == len(home.rows()) > 0
-        home.arrive(table.slice(351))
-        assert home.run("--flush") == 0
+        home.attempt("window", window=400)
+        domains = {"age": {"low": 0, "high": "x"}, "ward": list(WARDS), "illness": list(ILLNESSES)}
+        home.attempt("domains", domains=domains)
+        home.arrive(arrivals(10).rename_columns(["at", "age", "ward", "disease"]), "other.parquet")
+        home.attempt("schema")
+        (home.input / "other.parquet").unlink()
+        home.arrive(table.slice(FIRST))
+        for number, values in enumerate(ODD):
+            home.arrive(bad(**values), f"odd-{number}.parquet")
+        home.undo(0)
+        home.attempt("odd")
+        home.attempt("rest", "--flush", outside="drop")
     return home
 
 
@@ -158,8 +248,8 @@ def far(one: Counter[str], other: Counter[str]) -> Fraction:
 
 @pytest.mark.every_spark
 def test_every_record_comes_out_once_in_classes_close_to_their_window(streamed):
-    rows, table = streamed.rows(), arrivals().to_pylist()
-    assert len(rows) == N
+    rows, table = streamed.rows(), arrived()
+    assert len(rows) == len(table) == N + 1
     assert Counter(row["illness"] for row in rows) == Counter(row["illness"] for row in table)
     last = max(row["ec_id"] >> CLASS_BITS for row in rows)
     for ec_id, members in by_class(rows).items():
@@ -176,7 +266,9 @@ def test_every_record_comes_out_once_in_classes_close_to_their_window(streamed):
 def test_batches_add_up_and_nothing_else_lies_there(streamed):
     manifests = streamed.manifests()
     counts = [manifest["stream"] for manifest in manifests]
-    assert sum(of["arrived"] for of in counts) == N == sum(of["shown"] for of in counts)
+    sums = {name: sum(of[name] for of in counts) for name in ("arrived", "missing", "outside", "late", "shown")}
+    assert sums == {"arrived": N + 3, "missing": 1, "outside": 1, "late": 1, "shown": N + 1}
+    assert [of["batch"] for of in counts] == [0, 1, 2]
     assert counts[-1]["waiting"] == 0
     named = {file["name"] for manifest in manifests for file in manifest["files"].get("microdata", [])}
     assert streamed.lies_there() == named | {f"{of['batch']:06d}.json" for of in counts}
@@ -206,7 +298,7 @@ def test_the_whole_stream_is_queried(streamed, capsys):
     capsys.readouterr()
     out = str(streamed.output)
     assert main(["query", out, "illness = 'flu'", "--json"]) == 0
-    flu = sum(row["illness"] == "flu" for row in arrivals().to_pylist())
+    flu = sum(row["illness"] == "flu" for row in arrived())
     assert json.loads(capsys.readouterr().out)["estimate"] == pytest.approx(flu)
 
 
@@ -222,6 +314,35 @@ def test_the_whole_stream_is_reported(streamed, tmp_path):
     for manifest in manifests:
         stream = manifest["stream"]
         assert f"{stream['batch']} {stream['shown']:,} {stream['waiting']:,} passed" in page.text
+
+
+def test_explain_tells_what_windows_lose_and_writes_nothing(streamed, spark, capsys):
+    capsys.readouterr()
+    before = streamed.lies_there(), sorted(map(str, streamed.private.rglob("*")))
+    assert main(["explain", streamed.conf(missing=POLICY, outside="drop"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["records"] == {"to_publish": N + 1, "missing": 1, "outside": 1}
+    assert (told["window"], told["advance"], told["longest_delay"]) == (WINDOW, ADVANCE, WINDOW - 1)
+    assert told["batches"] == len(streamed.manifests())
+    (own,) = (trial for trial in told["trials"] if (trial["size"], trial["advance"]) == (WINDOW, ADVANCE))
+    # what is told are the cases that the stream met: they follow from values and, but for how many stood by, not from the key
+    assert (own["records"], sum(own["cases"].values())) == (N + 1, (N - WINDOW) // ADVANCE + 1)
+    assert 0 < own["mean_delay"] < own["longest_delay"] < WINDOW
+    assert 0 < own["loss"] < 1
+    assert own["shown"] >= K * own["classes"] > 0
+    sample = spark.read.schema(SCHEMA).parquet(str(streamed.input)).where("at < 400 AND age < 90")
+    few = anonlib.explain(parse_spec(streamed.spec(shard="ward", outside="drop")), spark, sample)
+    counts = Counter(row["ward"] for row in arrived() if row["at"] < 400 and row["age"] < 90)
+    (largest, most), *_ = counts.most_common()
+    assert few.facts["shards"] == {ward: counts[ward] for ward in WARDS}
+    assert few.choice == ()
+    assert f"cannot be told from {most} records of ward '{largest}': a window and an advance are 400" in few.summary
+    assert few.grids[0].rows[0] == (largest, str(most), "0")
+    with pytest.raises(SpecError, match="the DataFrame is a stream"):
+        anonlib.explain(
+            parse_spec(streamed.spec()), spark, spark.readStream.schema(SCHEMA).parquet(str(streamed.input))
+        )
+    assert (streamed.lies_there(), sorted(map(str, streamed.private.rglob("*")))) == before
 
 
 @nightly
@@ -258,28 +379,15 @@ def test_a_batch_that_is_played_again_shows_the_same(streamed, capsys, monkeypat
     """As a kill leaves it: before the manifest, and between the manifest and the word that Spark has done."""
     monkeypatch.setenv("RELEASE_KEY", KEY)
     before, rows = streamed.lies_there(), sorted(map(repr, streamed.rows()))
-    commits = streamed.private / "spark" / "commits"
-    last = max(int(path.name) for path in commits.glob("[0-9]*"))
-    undone = (commits / str(last), commits / f".{last}.crc")
-    for path in undone:
-        path.unlink(missing_ok=True)
-    assert streamed.run() == 0  # its manifest is there: nothing is shown again
-    assert f"batch {last} was shown before" in capsys.readouterr().err
+    streamed.undo(2)
+    assert streamed.run(missing=POLICY) == 0  # its manifest is there: nothing is shown again
+    assert "batch 2 was shown before" in capsys.readouterr().err
     assert streamed.lies_there() == before
-    for path in (*undone, streamed.output / "batches" / f"{last:06d}.json"):
-        path.unlink(missing_ok=True)
-    assert streamed.run() == 0
+    streamed.undo(2)
+    (streamed.output / "batches" / "000002.json").unlink()
+    assert streamed.run(missing=POLICY) == 0
     assert streamed.lies_there() == before
     assert sorted(map(repr, streamed.rows())) == rows
-
-
-def bad(**values: Any) -> pa.Table:
-    """A record that arrives last, with other values."""
-    table = arrivals(1)
-    for name, value in ({"at": N} | values).items():
-        kind = table.schema.field(name).type
-        table = table.set_column(table.column_names.index(name), name, pa.array([value], kind))
-    return table
 
 
 BAD = [
@@ -292,27 +400,34 @@ BAD = [
 ]
 
 
-def fates(home: Home, spark: Any, table: pa.Table, **changes: Any) -> list[dict[str, Any]]:
-    """What `coded` makes of a table as if it arrived."""
-    spec = parse_spec(home.spec(**changes))
-    assert spec.stream is not None
-    pq.write_table(table, home.path / "table.parquet")
-    frame = spark.read.schema(SCHEMA).parquet(str(home.path / "table.parquet")).coalesce(1)
-    checked = microdata(frame, spec.columns, spec.missing)
-    domains, values = told_domains(spark, spec.columns, spec.stream.domains, dict(frame.dtypes))
-    coding = streaming.Coding(domains, values, "at", spec.stream.shard, spec.stream.outside)
-    with explained("coding"):
-        return [row.asDict() for row in streaming.coded(frame, checked, coding).collect()]
+class Coder:
+    """Records as `coded` makes them codes, under one spec."""
+
+    def __init__(self, home: Home, spark: Any, **changes: Any) -> None:
+        self.spark, self.path, self.spec = spark, home.path / "table.parquet", parse_spec(home.spec(**changes))
+        assert self.spec.stream is not None
+        kinds = {"at": "bigint", "age": "int", "ward": "string", "illness": "string"}
+        domains, values = told_domains(spark, self.spec.columns, self.spec.stream.domains, kinds)
+        self.coding = streaming.Coding(domains, values, "at", self.spec.stream.shard, self.spec.stream.outside)
+
+    def rows(self, table: pa.Table) -> list[dict[str, Any]]:
+        """What becomes of a table as if it arrived."""
+        pq.write_table(table, self.path)
+        frame = self.spark.read.schema(SCHEMA).parquet(str(self.path)).coalesce(1)
+        checked = microdata(frame, self.spec.columns, self.spec.missing)
+        with explained("coding"):
+            return [row.asDict() for row in streaming.coded(frame, checked, self.coding).collect()]
 
 
 def test_what_becomes_of_a_record(home, spark):
+    strict = Coder(home, spark)
     for values, sentence in BAD:
         with pytest.raises(SpecError) as refused:
-            fates(home, spark, bad(**values))
+            strict.rows(bad(**values))
         assert sentence in str(refused.value)
     dropping = {"outside": "drop", "missing": {"quasi_identifiers": "drop", "sensitive": "drop"}, "shard": "ward"}
     odd = pa.concat_tables([arrivals(2), *(bad(**values) for values, _ in BAD[:5])])
-    rows = fates(home, spark, odd, **dropping)
+    rows = Coder(home, spark, **dropping).rows(odd)
     assert [row["fate"] for row in rows] == [0, 0, 2, 2, 2, 1, 1]
     first = arrivals(2).to_pylist()[0]
     wanted = {"due": 0, "s0": ILLNESSES.index(first["illness"]), "q0": first["age"], "q1": WARDS.index(first["ward"])}
@@ -320,49 +435,62 @@ def test_what_becomes_of_a_record(home, spark):
     assert rows[0]["shard"] == rows[0]["q1"]
 
 
-def test_what_is_refused_shows_nothing_and_the_stream_goes_on(home, monkeypatch):
-    policy = {"quasi_identifiers": "keep", "sensitive": "drop"}
+def test_a_batch_that_fails_its_audit_is_not_shown(streamed):
+    forged = streamed.attempts["forged"]
+    assert (forged.code, forged.lies_there) == (4, set())
+    assert "t-closeness" in forged.said
+    assert "the stream stops before this batch" in forged.said
+    assert "Traceback" not in forged.said
+
+
+def test_what_is_refused_shows_nothing_and_the_stream_goes_on(streamed):
+    first = {file["name"] for file in streamed.manifests()[0]["files"]["microdata"]} | {"000000.json"}
+    sentences = {
+        "window": "a stream with other settings: stream.window was 300 and is now 400",
+        "domains": "stream.domains.age: 'x' is no value of type int",
+        "schema": "other.parquet",
+        "odd": BAD[0][1],
+    }
+    for name, sentence in sentences.items():
+        refused = streamed.attempts[name]
+        assert refused.code == 2
+        assert sentence in refused.said, refused.said
+        assert "Traceback" not in refused.said
+        assert refused.lies_there == first
+    rest = streamed.attempts["rest"]
+    assert rest.code == 0
+    assert "1 with a missing value, 1 outside the domains, 1 late" in rest.said
+    of = streamed.manifests()[1]["stream"]
+    assert (of["arrived"], of["missing"], of["outside"], of["late"]) == (N - FIRST + 3, 1, 1, 1)
+
+
+@nightly
+def test_files_of_another_schema_are_refused_whenever_they_arrive(home):
+    """With a schema that the spec gives nobody looks into files before they are read: as a running stream meets those that arrive later."""
+    source = {"path": str(home.input), "schema": SCHEMA}
     home.arrive(arrivals(350))
-    right = batch.Batches._notes
-
-    def forged(self: Any, played: Any) -> Any:
-        notes = right(self, played)
-        notes.windows.update({window: [WINDOW, 0, 0, 0, 0] for window in notes.windows})
-        return notes
-
-    monkeypatch.setattr(batch.Batches, "_notes", forged)
-    assert home.run(missing=policy) == 4
-    said = home.said()
-    assert "t-closeness" in said
-    assert "the stream stops before this batch" in said
-    assert "Traceback" not in said
-    assert home.lies_there() == set()
-    monkeypatch.setattr(batch.Batches, "_notes", right)
-    assert home.run(missing=policy) == 0
-    assert home.rows()
+    assert home.run(input=source) == 0
     shown = home.lies_there()
-
-    def refused(sentence: str, **changes: Any) -> None:
+    assert home.rows()
+    later = arrivals(450).slice(350)
+    for changed, sentence in (
+        (later.rename_columns(["at", "age", "ward", "disease"]), "column 'illness': a record has no value"),
+        (later.set_column(1, "age", later["age"].cast(pa.string())), "later.parquet"),
+    ):
+        home.arrive(changed, "later.parquet")
         home.said()
-        assert home.run(**{"missing": policy, **changes}) == 2
-        said = home.said()
-        assert sentence in " ".join(said.split()), said
+        assert home.run(input=source) == 2
+        said = " ".join(home.said().split())
+        assert sentence in said, said
         assert "Traceback" not in said
         assert home.lies_there() == shown
-
-    refused("a stream with other settings: stream.window was 300 and is now 400", window=400)
-    domains = {"age": {"low": 0, "high": "x"}, "ward": list(WARDS), "illness": list(ILLNESSES)}
-    refused("stream.domains.age: 'x' is no value of type int", domains=domains)
-    home.arrive(arrivals(10).rename_columns(["at", "age", "ward", "disease"]), "other.parquet")
-    refused("other.parquet")
-    (home.input / "other.parquet").unlink()
-    for number, values in enumerate(({"ward": "west"}, {"illness": None}, {"at": 3})):
-        home.arrive(bad(**values), f"odd-{number}.parquet")
-    refused(BAD[0][1])
-    assert home.run(outside="drop", missing=policy) == 0
-    assert "1 with a missing value, 1 outside the domains, 1 late" in home.said()
-    of = home.manifests()[-1]["stream"]
-    assert (of["arrived"], of["missing"], of["outside"], of["late"]) == (3, 1, 1, 1)
+        (home.input / "later.parquet").unlink()
+    wider = later.append_column("note", pa.array(["x"] * len(later)))
+    home.arrive(wider, "later.parquet")
+    assert home.run(input=source) == 0
+    assert set(pq.read_schema(next(home.output.glob("microdata/*.parquet"))).names) == {
+        "age_min", "age_max", "ward", "illness", "ec_id"
+    }  # fmt: skip
 
 
 @pytest.mark.slow
