@@ -139,6 +139,18 @@ def test_every_bucket_gets_fakes_that_it_does_not_hold(data):
     assert (listed == [counts, fakes]).all()
 
 
+def test_a_fake_finds_its_place_by_two_changes():
+    """The last bucket that needs a fake lists the value already, and whoever lacks it has nothing to give for it but a real value."""
+    counts = np.array([3, 2, 3, 2, 2, 1, 2, 2], dtype=np.int64)
+    fakes = apportion(counts, 12, 4)
+    found = fakes_beside(held(counts, [4, 5], [3, 1]), fakes, 3)
+    assert all(not b.real & b.fake and len(b.fake) == 3 for b in found)
+    assert Counter(v for b in found for v in [*b.fake] * (b.stop - b.start)) == Counter(dict(enumerate(fakes.tolist())))
+    assert Counter(v for b in found for v in [*b.real] * (b.stop - b.start)) == Counter(
+        dict(enumerate(counts.tolist()))
+    )
+
+
 @pytest.mark.long
 def test_the_chain_finds_every_choice_equally_often():
     """All choices of fakes with given sums on small lists, by enumeration; 2,000 keys, chi-square."""

@@ -92,7 +92,8 @@ def _join(levels: Levels, code: int, wanted: int) -> int:
 def _exchange(levels: Levels, code: int, wanted: int) -> int:
     """Make room for `code` in buckets that list it already and need a fake, by a change of places with others; in how many buckets.
 
-    Others that lack it give a fake for it, or a real value if it is real here: it can then be a fake instead. Raises Unsatisfiable.
+    Others that lack it give a fake for it, or a real value if it is real here: it can then be a fake instead; or a real value for one that
+    they list as a fake, which is a fake here from then on. Raises Unsatisfiable.
     """
     short = next(level[0] for level in reversed(levels) if level)
     for other in [b for level in levels for b in level if code not in b]:
@@ -106,6 +107,14 @@ def _exchange(levels: Levels, code: int, wanted: int) -> int:
         if spare is not None and code in short.real:
             _put(levels, short, number, short.real - {code} | {spare}, short.fake | {code})
             _put(levels, other, number, other.real - {spare} | {code}, other.fake)
+            return number
+    for other in [b for level in levels for b in level if code not in b]:
+        number = min(wanted, short.stop - short.start, other.stop - other.start)
+        spare = next((u for u in sorted(other.real) if u not in short), None)
+        twice = next((w for w in sorted(other.fake) if w in short.real), None)
+        if spare is not None and twice is not None:  # a real value for a real one, of which a fake goes the other way
+            _put(levels, short, number, short.real - {twice} | {spare}, short.fake | {twice})
+            _put(levels, other, number, other.real - {spare} | {twice}, other.fake - {twice} | {code})
             return number
     raise Unsatisfiable(
         "fake_values: buckets of these sizes cannot list that many distinct values, each a fake as often as it is common; lower "
