@@ -126,9 +126,10 @@ def measured(spark: Any, folder: Path, shards: int, given: argparse.Namespace) -
     seconds = time.monotonic() - cpu
     part, utility = release.manifest.stream, release.manifest.utility
     assert part is not None
+    ail = f"{utility['ail']:.4f}" if part.shown else "of nothing"
     print(
         f"  {shards} shard{'s' if shards > 1 else ''}: {given.rows:,} records in {seconds:,.1f} s, {given.rows / seconds:,.0f} records/s; "
-        f"{part.shown:,} shown, {part.waiting:,} wait, AIL {utility['ail']:.4f}, audit {release.manifest.audit.passed}"
+        f"{part.shown:,} shown, {part.waiting:,} wait, AIL {ail}, audit {release.manifest.audit.passed}"
     )
     times = batches(folder)
     lines = [
