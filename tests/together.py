@@ -1,8 +1,9 @@
 """Several runs side by side that share the work: each test module is run by the run that comes to it first, so that all end together.
 
 `pytest --together FOLDER ...`, with the same folder, empty at first, and the same other arguments for each run. A module is claimed by
-making a file in the folder, which one run alone can do; its tests stay together, since they share what they publish. A run ends when
-every module is claimed, and what it claimed it has run, so that no test is left out.
+making a file in the folder, which one run alone can do; its tests stay together, since they share what they publish. Modules that
+share a fixture which is dear, as a mark `one_run` says of one of their tests or more, go to one run too, which makes it once. A run
+ends when every module is claimed, and what it claimed it has run, so that no test is left out.
 """
 
 from __future__ import annotations
@@ -36,12 +37,14 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 def claimed(items: Iterable[pytest.Item], folder: Path) -> Iterator[pytest.Item]:
     """The tests of modules that no other run has claimed; a module is claimed when its first test is asked for."""
-    own = set()
+    items, own = list(items), set()
+    shared = {item.path: str(mark.args[0]) for item in items if (mark := item.get_closest_marker("one_run"))}
     for path, tests in groupby(items, lambda item: item.path):
-        if path not in own:
+        name = shared.get(path) or "-".join(path.parts[-3:])
+        if name not in own:
             try:
-                (folder / "-".join(path.parts[-3:])).touch(exist_ok=False)
+                (folder / name).touch(exist_ok=False)
             except FileExistsError:
                 continue
-            own.add(path)
+            own.add(name)
         yield from tests
