@@ -14,10 +14,10 @@ demo: env  ## publish a real table: the guarantee, the solver's choice, the audi
 stream-demo: env  ## publish the same table as it arrives, batch after batch, and audit the stream
 	@$(BIN)/python jobs/stream_demo.py
 
-test: both  ## style, types, import contracts, all tests on the newest Spark, those that versions may change on Spark 3.5
+test: both  ## style, types, import contracts, tests on the newest Spark, those that versions may change on Spark 3.5
 	@$(BIN)/python scripts/check.py all
 
-nightly: both  ## as test, with more random tables, and all of the engine's tests on Spark 3.5
+nightly: both  ## as test, in many more ways and with more random tables, and all of the engine's tests on Spark 3.5
 	@ANONLIB_THOROUGH=1 $(BIN)/python scripts/check.py nightly
 
 lint: env  ## style, types and import contracts only

@@ -5,7 +5,7 @@ run costs on any machine, however busy; wall seconds of two lanes cannot fall be
 
 .venv/bin/python scripts/check.py lint       style, types, import contracts
 .venv/bin/python scripts/check.py pure       the quick tests that need no Spark, in two runs that share the work
-.venv/bin/python scripts/check.py all        these, all tests on the newest Spark, and on Spark 3.5 those that versions may change
+.venv/bin/python scripts/check.py all        these, the tests on the newest Spark, and on Spark 3.5 those that versions may change
 .venv/bin/python scripts/check.py nightly    these, all tests on the newest Spark, and all of the engine's on Spark 3.5
 """
 

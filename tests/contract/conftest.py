@@ -28,6 +28,12 @@ __all__ = ["cluster"]
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """The releases of all methods are made by one of several runs; see `tests.together`."""
+    if "releases" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.one_run("releases"))
+
+
 @contextmanager
 def settings(spark: Any, changed: Mapping[str, str]) -> Iterator[None]:
     """A session's settings for the duration."""
@@ -94,14 +100,14 @@ class Releases:
         """{method: what is told of its release, made again in a session of another kind, and its `release`}; see `elsewhere.py`."""
         folder = self.home / kind
         folder.mkdir()
-        confs = [str(self.written(method, folder, method)) for method in elsewhere()]
+        confs = [str(self.written(method, folder, method)) for method in elsewhere(kind)]
         done = subprocess.run(
             [sys.executable, "-m", "tests.contract.elsewhere", kind, *confs], env=of_its_own(), cwd=ROOT,
             capture_output=True, text=True, timeout=900, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-3000:]
         told = json.loads(done.stdout.strip().splitlines()[-1])
-        return {method: told[method] | {"release": Outcome(0, "", "", folder / method)} for method in elsewhere()}
+        return {method: told[method] | {"release": Outcome(0, "", "", folder / method)} for method in elsewhere(kind)}
 
     def same(self, method: str, other: Outcome) -> None:
         """Asserts that another release of the method holds the same rows, as written and by the audit's checksums."""

@@ -58,31 +58,36 @@ def asked(name: str, partition_size: int = PARTITION_SIZE) -> dict[str, Any]:
     return {name: parameters}
 
 
-AT_EVERY_CHANGE = ("bucketize", "perturb", "heterogeneous", "sabre", "mondrian")
-"""The published methods, and one of the baselines, which share all but their kernels; the suites run over every method at night."""
+ONE_OF_EACH_LAYOUT = ("bucketize", "perturb", "heterogeneous")
+"""Of the generalized layout the method with most random draws."""
+
+AT_EVERY_CHANGE = ("bucketize", "perturb", "heterogeneous", "sabre")
+"""The published methods; the suites run over every method at night. For baselines see `tests/engine/test_baselines.py` too."""
 
 
-def over(suite: str, *methods: str) -> pytest.MarkDecorator:
+def over(suite: str, *methods: str, every_spark: bool = False) -> pytest.MarkDecorator:
     """Runs a test over every method (or over those named, which must stand for all: say why beside it); `suite` is its name in `EXCEPT`.
 
-    Over `AT_EVERY_CHANGE` of them where it is not night.
+    Over `AT_EVERY_CHANGE` of them where it is not night. every_spark : on Spark 3.5 too, then over one method of each layout.
     """
     everything = methods or tuple(METHODS)
-    now = some(everything, *(name for name in everything if methods or name in AT_EVERY_CHANGE))
-    return pytest.mark.parametrize("method", [_method(suite, name) for name in now])
+    now = some(everything, *([name for name in everything if name in AT_EVERY_CHANGE] or everything))
+    return pytest.mark.parametrize("method", [_method(suite, name, every_spark) for name in now])
 
 
-def _method(suite: str, name: str) -> Any:
-    reason = EXCEPT.get((suite, name))
-    return name if reason is None else pytest.param(name, marks=pytest.mark.skip(reason=f"{suite}, {name}: {reason}"))
+def _method(suite: str, name: str, every_spark: bool) -> Any:
+    marks = [pytest.mark.every_spark] if every_spark and name in ONE_OF_EACH_LAYOUT else []
+    if reason := EXCEPT.get((suite, name)):
+        marks.append(pytest.mark.skip(reason=f"{suite}, {name}: {reason}"))
+    return pytest.param(name, marks=marks)
 
 
-def elsewhere() -> list[str]:
+def elsewhere(kind: str) -> list[str]:
     """The methods that are made again in sessions of another kind, which takes a quarter of a minute each.
 
-    All of them in nightly runs; at every change one of each layout, of the generalized one the method with most random draws.
+    All of them in nightly runs; at every change one that works on ranked records and one that works on partitions, in a troubled session.
     """
-    return some(METHODS, "bucketize", "perturb", "heterogeneous")
+    return some(METHODS, *("bucketize", "heterogeneous") if kind == "troubled" else ONE_OF_EACH_LAYOUT)
 
 
 def recipe_of(name: str) -> Recipe[Any]:

@@ -1,4 +1,7 @@
-"""Spark Connect: the same job in a Connect session gives the rows of a classic one, for the same key and the same splits."""
+"""Spark Connect: the same job in a Connect session gives the rows of a classic one, for the same key and the same splits.
+
+Nightly: a server of its own, three releases by the command line, their audits, and every other method.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import importlib.util
 import pytest
 
 from tests.contract.methods import elsewhere, over
+from tests.thorough import nightly
 
 pytestmark = pytest.mark.spark
 
@@ -24,7 +28,8 @@ def connect(releases):
     return releases.elsewhere("connect")
 
 
-@over("Connect", *elsewhere())
+@nightly
+@over("Connect", *elsewhere("connect"))
 def test_connect_and_classic_publish_the_same_rows(releases, connect, method):
     told = connect[method]
     assert "connect" in told["session"]

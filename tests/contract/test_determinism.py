@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import pytest
 
 from tests.contract.methods import elsewhere, over
 from tests.door import bucketize, cut, multiset, people, write_files
+from tests.thorough import cases
 
 pytestmark = pytest.mark.spark
 
@@ -18,8 +21,7 @@ def troubled(releases):
     return releases.elsewhere("troubled")
 
 
-@pytest.mark.every_spark
-@over("tasks that are retried, and other settings", *elsewhere())
+@over("tasks that are retried, and other settings", *elsewhere("troubled"))
 def test_tasks_that_fail_and_are_retried_under_other_settings(releases, troubled, method):
     """Shuffle partitions, adaptive execution, code generation, the reader, batches, ANSI mode, time zone, and the road of offsets.
 
@@ -37,7 +39,7 @@ def speculative(releases):
 
 
 @pytest.mark.slow
-@over("tasks that are run twice by speculation", *elsewhere())
+@over("tasks that are run twice by speculation", *elsewhere("speculative"))
 def test_tasks_that_are_run_twice_by_speculation(releases, speculative, method):
     assert speculative[method]["passed"]
     again(speculative[method]["attempts"])
@@ -60,25 +62,29 @@ def source(tmp_path_factory):
 
 def test_fake_values_repeat_as_well(door, source):
     fakes = bucketize(l=2, max_bucket_size=3, fake_values=2)
-    first, second = (door.run(source, name, method=fakes).published() for name in ("first", "second"))
+    first, second = (door.run(source, name, method=fakes, audit="off").published() for name in ("first", "second"))
     assert first.manifest.tables == second.manifest.tables
     assert multiset(first.table("st"), "bucket_id", "illness") == multiset(second.table("st"), "bucket_id", "illness")
 
 
 def test_another_key_gives_other_buckets_and_the_same_promise(door, source):
-    """Another key, and none at all, which is a fresh one each time."""
+    """No key at all, which is a fresh one each time, and (nightly) another one that is stored."""
     spec = door.spec(source)
-    keys = {"first": spec["random"], "second": {"key": "env:OTHER_KEY"}, "third": {}, "fourth": {}}
+    keys = {
+        "first": spec["random"],
+        **dict(cases(("second", {}), ("third", {}), nightly=[("fourth", {"key": "env:OTHER_KEY"})])),
+    }
     outcomes = []
     for name, key in keys.items():
         outcomes.append(
-            door.run_spec(spec | {"random": key, "output": {"path": str(door.home / name)}}, name).published()
+            door.run_spec(
+                spec | {"random": key, "audit": "off", "output": {"path": str(door.home / name)}}, name
+            ).published()
         )
     pairs = [multiset(outcome.table("qit"), "note", "bucket_id") for outcome in outcomes]
     # two independent deals of 1,200 records into 400 buckets agree on about 3; on 40 with a chance far below 1e-20
-    for one in range(4):
-        for other in range(one):
-            assert sum((pairs[one] & pairs[other]).values()) < 40
+    for one, other in combinations(pairs, 2):
+        assert sum((one & other).values()) < 40
     shapes = [multiset(outcome.table("st"), "bucket_id", "illness", "count") for outcome in outcomes]
     assert all(shape == shapes[0] for shape in shapes)
-    assert [bool(outcome.manifest.splits.key_tag) for outcome in outcomes] == [True, True, False, False]
+    assert [bool(outcome.manifest.splits.key_tag) for outcome in outcomes] == [bool(key) for key in keys.values()]

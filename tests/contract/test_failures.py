@@ -13,6 +13,7 @@ from anonlib.engine.microdata import _spelled
 from anonlib.errors import SpecError
 from anonlib.spec.release import Columns
 from tests.door import VALUES, bucketize, counted, people, with_column
+from tests.thorough import cases, nightly
 
 pytestmark = pytest.mark.spark
 
@@ -60,6 +61,7 @@ def test_a_corrupt_file_among_good_ones(door):
     door.run(folder).refused(2, "part-001.parquet")
 
 
+@nightly
 def test_a_truncated_file_among_good_ones(door):
     folder = door.input(people(2000), files=2)
     path = folder / "part-001.parquet"
@@ -165,7 +167,7 @@ def test_rows_with_holes_are_dropped_and_counted(door):
     assert door.audit(outcome.output, source)[0] == 0
 
 
-@pytest.mark.parametrize(("column", "part"), [("age", "quasi_identifiers"), ("illness", "sensitive")])
+@pytest.mark.parametrize(("column", "part"), cases(("age", "quasi_identifiers"), nightly=[("illness", "sensitive")]))
 def test_holes_in_one_column_are_dropped_by_its_own_policy(door, column, part):
     table = holes(people(66), column, 11)
     explained = door.run(table, command="explain", missing={part: "drop"})
@@ -321,6 +323,7 @@ def test_a_release_that_is_not_there(door):
     door.call("audit", str(door.home / "release")).refused(2, "holds no release")
 
 
+@nightly  # the audit, to a hair, at every change: `tests/engine/test_audit_bucketized.py`
 def test_decimal_thresholds_are_exact(door):
     """29 of 100 records and a threshold of 0.29: in binary floating point, floor(0.29 * 100) would be 28 and refuse."""
     values = ["flu"] * 29 + [f"v{i % 71}" for i in range(71)]

@@ -50,8 +50,8 @@ def test_a_value_more_frequent_than_the_bound_allows(door, method):
 
 @over("a number that no interval can stand for", *GENERALIZING)
 def test_a_number_that_no_interval_can_stand_for(door, method):
-    """One kind of number, and for Mondrian all: the domains of every method that generalizes are read by one function."""
-    for value in (None, float("nan"), float("inf")) if method == "mondrian" else (None,):
+    """One kind of number, and for SABRE all: the domains of every method that generalizes are read by one function."""
+    for value in (None, float("nan"), float("inf")) if method == "sabre" else (None,):
         table = with_column(people(60, SENSITIVE), "age", [value, *(30.0 + i for i in range(59))], pa.float64())
         refused(door, method, table, 2, "column 'age'", "interval", "mend" if value == float("inf") else "drop")
 

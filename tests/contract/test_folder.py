@@ -24,6 +24,7 @@ from anonlib.spec import load_spec
 from tests.contract.methods import over, recipe_of, replace_recipe
 from tests.door import KEY, VALUES, bucketize, cut, people, with_column, write_files
 from tests.footers import write_with_pairs
+from tests.thorough import cases
 
 pytestmark = pytest.mark.spark
 
@@ -122,7 +123,7 @@ def commented(frame):
     )
 
 
-@pytest.mark.parametrize("format", ["parquet", "orc"])
+@pytest.mark.parametrize("format", cases("parquet", nightly=["orc"]))
 def test_comments_and_metadata_of_the_input_stay_behind(door, source, format):
     kept = door.home / "commented"
     commented(door.spark.read.parquet(str(source))).write.parquet(str(kept))

@@ -18,7 +18,7 @@ from tests.thorough import nightly, some
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize("method", some(METHODS, "bucketize", "perturb", "heterogeneous", "sabre"))
+@pytest.mark.parametrize("method", some(METHODS, "bucketize", "perturb", "sabre"))
 def test_from_the_release_alone(releases, method):
     pytest.importorskip("matplotlib")
     release = open_release(releases.spark, str(releases.of(method).output))

@@ -25,8 +25,7 @@ def test_every_method_has_an_example():
     )
 
 
-@pytest.mark.every_spark
-@over("special values")
+@over("special values", every_spark=True)
 def test_all_kinds_of_values_types_and_names(releases, method):
     outcome = releases.of(method)
     manifest = outcome.manifest
@@ -56,8 +55,7 @@ def test_all_kinds_of_values_types_and_names(releases, method):
         assert Counter(row["illness"] for row in published) == Counter(row["illness"] for row in original)
 
 
-@pytest.mark.every_spark
-@over("special values")
+@over("special values", every_spark=True)
 def test_the_audit_beside_the_original(releases, method):
     seen = releases.seen(method)
     assert seen.verdict.passed, seen.verdict.failures

@@ -14,10 +14,12 @@ from anonlib.evaluation.attacks_on_bucketized import listed
 from anonlib.evaluation.attacks_unmixing_tables import unmixed
 from anonlib.privacy.f_privacy import FPrivacy
 from tests.door import KEY, people
+from tests.thorough import nightly
 
 pytestmark = pytest.mark.spark
 
 
+@nightly  # a release and an evaluation; `tests/pure/test_attacks_unmixing.py` has fakes at every change
 def test_attacks_are_played_against_real_and_fake_values_alike(spark, tmp_path, monkeypatch):
     monkeypatch.setenv("RELEASE_KEY", KEY)
     n, size, s = 240, 3, 2

@@ -15,6 +15,7 @@ from anonlib.errors import SpecError
 from anonlib.release import generalized
 from anonlib.release.manifest import MethodPart
 from tests import planted_generalized as planted
+from tests.thorough import nightly, some
 
 pytestmark = pytest.mark.spark
 
@@ -84,7 +85,7 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("damage", some(DAMAGE, "two values swapped between classes"))
 def test_damage_to_classes(spark, honest, damage):
     act, expected = DAMAGE[damage]
     found = failures(act(honest).audited(spark, original=any(name.startswith("original") for name in expected)))
@@ -111,30 +112,48 @@ def test_much_damage_at_once(spark, honest):
     assert {"one box per class", "k-anonymity", "class sizes", "utility", "contents of microdata"} <= found.keys()
 
 
-def test_a_manifest_that_says_other_things(spark, honest):
+def counting_one_more(part):
+    count = part.values[0].model_copy(update={"count": part.values[0].count + 1})
+    return {"values": [count, *part.values[1:]]}
+
+
+def other_words(part):
+    assert "at least 5" in part.words
+    return {"words": part.words.replace("at least 5", "at least 6")}
+
+
+def along(*rows):
+    return lambda _: {"distance": "hierarchical", "hierarchy": [list(row) for row in rows]}
+
+
+NO_DISTANCE = {"guarantee for illness", "guarantee in words"}
+GUARANTEES = {
+    "a count": (counting_one_more, {"values of illness add up"}),
+    "a promise that nobody knows": (lambda _: {"asked": {"m": "2"}}, NO_DISTANCE | {"the manifest's fields"}),
+    "a distance that nobody knows": (lambda _: {"distance": "round"}, NO_DISTANCE),
+    "a ragged hierarchy": (along(("asthma", "x", "any"), ("cold", "any"), ("flu", "any")), NO_DISTANCE),
+    "a hierarchy without a root": (along(("asthma", "x"), ("cold", "y"), ("flu", "y")), NO_DISTANCE),
+    "other words": (other_words, {"guarantee in words"}),
+}
+
+
+@pytest.mark.parametrize("kind", some(GUARANTEES, "a promise that nobody knows", "a ragged hierarchy"))
+def test_a_guarantee_that_says_other_things(spark, honest, kind):
+    change, expected = GUARANTEES[kind]
     guarantee = honest.manifest.guarantee
-    count = guarantee.values[0].model_copy(update={"count": guarantee.values[0].count + 1})
-    more = guarantee.model_copy(update={"values": [count, *guarantee.values[1:]]})
-    assert failures(stating(honest, guarantee=more).audited(spark)) == {"values of illness add up"}
-    unknown = guarantee.model_copy(update={"asked": {"m": "2"}})
-    assert failures(stating(honest, guarantee=unknown).audited(spark)) == {
-        "guarantee for illness", "guarantee in words", "the manifest's fields"
-    }  # fmt: skip
-    lost = guarantee.model_copy(update={"distance": "round"})
-    assert failures(stating(honest, guarantee=lost).audited(spark)) == {"guarantee for illness", "guarantee in words"}
-    for rows in (
-        [["asthma", "x", "any"], ["cold", "any"], ["flu", "any"]],
-        [["asthma", "x"], ["cold", "y"], ["flu", "y"]],
-    ):
-        torn = guarantee.model_copy(update={"distance": "hierarchical", "hierarchy": rows})
-        assert failures(stating(honest, guarantee=torn).audited(spark)) == {
-            "guarantee for illness", "guarantee in words"
-        }  # fmt: skip
-    said = guarantee.model_copy(update={"words": guarantee.words.replace("at least 5", "at least 6")})
-    assert said.words != guarantee.words
-    assert failures(stating(honest, guarantee=said).audited(spark)) == {"guarantee in words"}
+    changed = guarantee.model_copy(update=change(guarantee))
+    assert failures(stating(honest, guarantee=changed).audited(spark)) == expected
+
+
+@nightly  # of buckets and sub-tables at every change
+def test_a_manifest_that_says_what_nobody_asks(spark, honest):
     hidden = honest.manifest.solver.model_copy(update={"details": {"Ann": "flu"}})
     assert failures(stating(honest, solver=hidden).audited(spark)) == {"the manifest's fields"}
+
+
+def test_a_manifest_that_says_other_things(spark, honest):
+    guarantee = honest.manifest.guarantee
+    (count, *_) = counting_one_more(guarantee)["values"]
     less = guarantee.values[1].model_copy(update={"count": guarantee.values[1].count - 1})
     moved = guarantee.model_copy(update={"values": [count, less, *guarantee.values[2:]]})
     wide = [planted.PARTS[0].model_copy(update={"high": "670"}), *planted.PARTS[1:]]
@@ -150,6 +169,7 @@ def test_a_manifest_that_says_other_things(spark, honest):
         generalized.quasi_identifiers(stating(honest, quasi_identifiers=worded).manifest)
 
 
+@nightly
 def test_more_cells_than_records(spark):
     """Every class has each value once, and a record more stands in a class of its own: a verdict, not an error."""
     release = planted.classes(3)

@@ -12,7 +12,7 @@ import pytest
 import anonlib
 from anonlib.errors import Unsatisfiable
 from tests.door import KEY, VALUES, bucketize, counted, multiset, people
-from tests.thorough import trials
+from tests.thorough import cases, nightly, trials
 
 pytestmark = pytest.mark.spark
 
@@ -52,7 +52,7 @@ def random_method(draw: random.Random, illness: list) -> dict:
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(trials(15, 5)), *(pytest.param(k, marks=pytest.mark.slow) for k in range(15, 60))]
+    "seed", [*range(trials(15, 2)), *(pytest.param(k, marks=pytest.mark.slow) for k in range(15, 60))]
 )
 def test_a_random_table(door, seed):
     """Published and true to its word, or refused with the reason; nothing in between."""
@@ -82,7 +82,7 @@ def test_a_random_table(door, seed):
     assert outcome.manifest.solver.loss == loss >= outcome.manifest.solver.bound
 
 
-@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("mixed", cases(True, nightly=[False]))
 def test_every_record_finds_its_value_in_its_bucket(door, mixed):
     """The sensitive value is published beside itself as a quasi-identifier: each bucket's records and values agree exactly."""
     table = people(601)
@@ -115,6 +115,7 @@ def test_the_notebook_gives_what_the_yaml_gives(door, monkeypatch):
     assert anonlib.open_release(release.path, door.spark).manifest == release.manifest
 
 
+@nightly
 def test_without_an_output_the_release_goes_to_a_new_folder(door):
     frame = door.spark.createDataFrame(people().to_pylist(), "age int, country string, note long, illness string")
     given = {

@@ -18,7 +18,7 @@ from anonlib.evaluation.attacks_registry import REGISTRY
 from anonlib.reports.page import FROM_THE_ORIGINAL
 from tests.door import KEY, VALUES, bucketize, multiset, of_its_own, people, staging, with_column
 from tests.reported import Page
-from tests.thorough import cases, nightly
+from tests.thorough import nightly
 
 pytestmark = pytest.mark.spark
 
@@ -92,7 +92,7 @@ def test_explain_refuses_as_run_would(door):
     )
 
 
-@pytest.mark.every_spark
+@nightly  # of thresholds on nodes at every change: `test_nodes.py`
 def test_explain_and_run_choose_alike(door):
     source = door.input(people(601))
     explained = door.run(source, command="explain")
@@ -103,7 +103,6 @@ def test_explain_and_run_choose_alike(door):
     assert found["loss"] == published.loss
 
 
-@pytest.mark.every_spark
 def test_audit_in_words_and_in_json_and_beside_a_table_that_is_not_the_original(door):
     source = door.input(people())
     outcome = door.run(source).published()
@@ -152,6 +151,7 @@ def test_a_report_beside_the_original_with_everything_measured(door, method):
     assert "Counts by country and illness" in sections["estimates"]
 
 
+@nightly
 def test_values_that_look_like_markup_are_shown_as_they_are(door):
     values = [("[/b]", "[red]", "a\\", "[link=x]", "\\[", "]")[i % 6] for i in range(60)]
     source = door.input(with_column(people(), "illness", values))
@@ -170,7 +170,6 @@ def test_what_cannot_be_shown_is_published_all_the_same(door, monkeypatch):
     assert "cannot be shown here" in outcome.err
 
 
-@pytest.mark.every_spark
 def test_a_fault_of_our_own_is_told_as_one_and_publishes_nothing(door, monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError("a planted fault")
@@ -227,7 +226,8 @@ sys.exit(main(["run", sys.argv[1], "--master", "local[1]"]))
 """
 
 
-@pytest.mark.parametrize("signalled", cases(signal.SIGKILL, nightly=(signal.SIGTERM,)))
+@nightly  # at every change: nothing is visible before all of it is there, and an interrupt leaves nothing
+@pytest.mark.parametrize("signalled", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_driver_leaves_nothing_that_reads_as_a_release_and_a_rerun_publishes(door, signalled):
     """Killed after `qit` and before `st`: the half that exists is hidden, and the rerun says that it is there."""
     source = door.input(people())

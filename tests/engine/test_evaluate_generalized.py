@@ -11,6 +11,7 @@ import pytest
 from anonlib.evaluation.generalized import confidence, evaluate
 from anonlib.release.generalized import MICRODATA
 from tests import planted_generalized as planted
+from tests.thorough import cases
 
 pytestmark = pytest.mark.spark
 
@@ -49,7 +50,7 @@ def cells(rows, pair) -> Counter:
     return found
 
 
-@pytest.mark.parametrize("kind", ["classes", "graph"])
+@pytest.mark.parametrize("kind", cases("classes", nightly=["graph"]))
 def test_an_evaluation_is_what_enumeration_gives(spark, kind):
     release = getattr(planted, kind)()
     original = spark.createDataFrame(release.original, planted.SCHEMA)

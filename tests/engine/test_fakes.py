@@ -8,6 +8,7 @@ import pytest
 
 from anonlib.engine import fakes
 from tests.door import VALUES, bucketize, counted, people, with_column
+from tests.thorough import cases, nightly
 
 pytestmark = pytest.mark.spark
 
@@ -16,7 +17,7 @@ def method(s: int = 2, l: int = 3, **more):  # noqa: E741
     return bucketize(l=l, max_bucket_size=2 * l - 1, fake_values=s, **more)
 
 
-@pytest.mark.parametrize("s", [1, 2])
+@pytest.mark.parametrize("s", cases(2, nightly=[1]))
 def test_each_bucket_lists_its_size_and_s_values_more(door, s):
     source = door.input(people(601))
     outcome = door.run(source, method=method(s)).published()
@@ -119,6 +120,7 @@ def truly_beside(outcome, illness_of) -> int:
     return sum(1 for bucket in men if "mumps" in held[bucket])
 
 
+@nightly  # two releases of 3,000 records; which rules are learnt is tried at every change, straight from the tables
 def test_independent_columns_give_no_rules(door, monkeypatch):
     """No pair of an age or a country with an illness is taken for an association, so the fakes are those drawn without rules."""
     source = door.input(independent())
@@ -139,7 +141,6 @@ def test_nothing_left_to_choose_from(door):
     outcome.refused(3, "writing st", "1 fake value(s)", "negative association", "lower fake_values")
 
 
-@pytest.mark.every_spark
 def test_rules_are_codes_per_bucket(spark):
     """Straight from the tables: 400 buckets of two, each "m" beside "f"; x stands in every bucket, y only in buckets of women."""
     qit = [(b, "m" if b < 200 else "f", "any") for b in range(400) for _ in range(2)]

@@ -11,6 +11,7 @@ import pytest
 
 import anonlib
 from anonlib.errors import SpecError
+from tests.thorough import nightly
 
 pytestmark = pytest.mark.spark
 DAY = datetime.date(2020, 1, 1)
@@ -104,6 +105,7 @@ def test_what_cannot_be_counted_is_refused(made, text, words):
         made[1].count(text)
 
 
+@nightly  # planted releases of both kinds are at every change, against enumeration: `test_evaluate_generalized.py`
 def test_both_kinds_are_evaluated_with_their_attacks(made):
     people, classes, matches = made
     frame = classes.spark.createDataFrame(people, SCHEMA)

@@ -173,7 +173,7 @@ def test_a_missing_value_that_is_kept_is_a_value_of_its_own(door):
     assert (dropped.manifest.rows.published, dropped.manifest.rows.dropped) == (400, 200)
 
 
-@pytest.mark.parametrize("kind", cases("timestamp", "text", nightly=("bigint", "decimal", "double")))
+@pytest.mark.parametrize("kind", cases("text", nightly=("timestamp", "bigint", "decimal", "double")))
 def test_a_sensitive_column_of_each_type_keeps_it(door, kind):
     arrow, values = TYPES.get(kind, (pa.string(), TEXTS))
     n = 12 * len(values)

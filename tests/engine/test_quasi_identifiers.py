@@ -17,6 +17,7 @@ from anonlib.errors import AnonlibError, SpecError
 from anonlib.hierarchy import parse_hierarchy, read_hierarchy
 from anonlib.release import generalized
 from anonlib.spec.release import Columns, Missing
+from tests.thorough import cases
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
@@ -53,7 +54,7 @@ def singletons(coded, qi, more=()):
     return coded.selectExpr(*out, "s0", *more)
 
 
-@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+@pytest.mark.parametrize("zone", cases("Europe/Berlin", nightly=["UTC"]))
 def test_every_type_survives_codes_and_boxes(spark, zone):
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", zone)

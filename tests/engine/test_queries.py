@@ -14,6 +14,7 @@ from anonlib.queries.flattening import Kinds
 from anonlib.queries.predicate import parse
 from anonlib.release.bucketized_count import count, kinds_seen
 from tests.planted import people, planted
+from tests.thorough import trials
 
 pytestmark = pytest.mark.spark
 
@@ -146,7 +147,7 @@ def test_bad_predicates_name_the_columns_that_exist(release):
 
 
 def test_the_true_count_lies_within_the_bounds_and_near_the_estimate(release):
-    for predicate in CASES:
+    for predicate in list(CASES)[: trials(len(CASES), 4)]:
         found = count(release.tables, release.manifest, predicate)
         true = release.original.where(predicate).count()
         assert found.low <= true <= found.high

@@ -12,6 +12,7 @@ from hypothesis import strategies as some
 from anonlib.engine import statistics
 from anonlib.engine.statistics import is_missing, offsets_by_partition, sensitive_statistics
 from anonlib.errors import SpecError
+from tests.thorough import cases
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
 
@@ -45,8 +46,9 @@ def per_partition(frame) -> Counter:
     return Counter((row.p, row.sa) for row in rows)
 
 
-@pytest.mark.parametrize("large", [False, True])
-@pytest.mark.parametrize("policy", ["keep", "drop"])
+@pytest.mark.parametrize(
+    ("policy", "large"), cases(("keep", True), ("drop", False), nightly=[("keep", False), ("drop", True)])
+)
 def test_counts_offsets_and_hashes(frame, monkeypatch, large, policy):
     if large:
         monkeypatch.setattr(statistics, "DRIVER_CELLS", 3)
@@ -74,7 +76,7 @@ def test_counts_offsets_and_hashes(frame, monkeypatch, large, policy):
         assert [a for a, _ in runs] == [0, *[b for _, b in runs[:-1]]]  # no gap, no overlap
 
 
-@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("large", cases(True, nightly=[False]))
 def test_refused_rows_are_counted(frame, monkeypatch, large):
     if large:
         monkeypatch.setattr(statistics, "DRIVER_CELLS", 3)
@@ -82,7 +84,7 @@ def test_refused_rows_are_counted(frame, monkeypatch, large):
         sensitive_statistics(frame, "sa", None, {"sa": is_missing("sa", "string")})
 
 
-@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("large", cases(False, nightly=[True]))
 def test_too_many_values(frame, monkeypatch, large):
     monkeypatch.setattr(statistics, "MAX_VALUES", 4)
     if large:

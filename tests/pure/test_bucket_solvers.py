@@ -155,7 +155,7 @@ def skewed(m: int, n: int) -> SensitiveCounts:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("n", cases(10**5, 10**10, nightly=[10**7]))
+@pytest.mark.parametrize("n", cases(10**10, nightly=[10**5, 10**7]))
 def test_ten_thousand_million_records_overflow_nothing(n):
     counts = skewed(50, n)
     thresholds = FPrivacy.linear(4, "0.02").thresholds(counts)

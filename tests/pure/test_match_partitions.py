@@ -20,7 +20,7 @@ from anonlib.solvers.matching.match_partitions import ROOM, WIDEST, Bucketing, G
 from tests.thorough import trials
 
 KEY = bytes(range(32))
-MANY = trials(300, 50)
+MANY = trials(300, 30)
 """Random tables of a kind."""
 DOMAINS = [NumericDomain("age", 0.0, 50.0), CategoricalDomain("c", tuple("abcdefghijkl"))]
 

@@ -111,7 +111,7 @@ KINDS = st.sampled_from(["ordered", "flat", "hierarchical"])
 
 @pytest.mark.long
 @given(st.integers(0, 2**32), KINDS)
-@settings(max_examples=trials(3000, 25), deadline=None)
+@settings(max_examples=trials(3000, 12), deadline=None)
 def test_streams_keep_closeness_and_delay(seed: int, kind: str):
     draw = np.random.default_rng(seed)
     m = 5 if kind == "hierarchical" else int(draw.integers(1, 6))

