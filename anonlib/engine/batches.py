@@ -5,6 +5,7 @@ A kernel is pickled: the package that holds it must be importable on the workers
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -93,7 +94,7 @@ def summed(frame: DataFrame, kernel: PartitionSum, length: int) -> Small[Float64
             total[row["at"]] = row["total"]
         return total
 
-    by_place = frame.mapInArrow(task, "at int, part double").groupBy("at").agg(F.sum("part").alias("total"))
+    by_place = _mapped(frame, task, "at int, part double").groupBy("at").agg(F.sum("part").alias("total"))
     return Small.of_rows(by_place, length, added)
 
 
@@ -126,4 +127,21 @@ def tallied(
         columns = [pa.array(values[name], ARROW[kind]) for name, kind in kinds.items()]
         yield pa.RecordBatch.from_arrays(columns, names=list(kinds))
 
-    return aggregate(frame.mapInArrow(task, schema), by, aggregates)
+    return aggregate(_mapped(frame, task, schema), by, aggregates)
+
+
+def _mapped(
+    frame: DataFrame, task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: str
+) -> DataFrame:
+    """`frame.mapInArrow`, whatever the columns are called: it looks them up by unquoted names, and fails at a backtick or a dot in one."""
+    names = frame.columns
+    if all(map(_PLAIN.fullmatch, names)):
+        return frame.mapInArrow(task, schema)
+
+    def renamed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return task(pa.RecordBatch.from_arrays(batch.columns, names=names) for batch in batches)
+
+    return frame.toDF(*[f"c{i}" for i in range(len(names))]).mapInArrow(renamed, schema)
+
+
+_PLAIN = re.compile(r"\w+", re.ASCII)

@@ -3,6 +3,8 @@ methods make of unusual quasi-identifiers is in `test_special_values_of_methods.
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pytest
 
@@ -98,14 +100,18 @@ def test_a_threshold_for_an_unusual_value(door):
 
 
 def test_columns_with_unusual_names_and_offsets_too_many_for_the_driver(door, monkeypatch):
-    """Rows with a missing value are dropped by their unusual names."""
+    """Rows with a missing value are dropped by their unusual names; counts on the original are taken by them too."""
     monkeypatch.setattr("anonlib.engine.statistics.DRIVER_CELLS", 5)
     table = people()
     for name in NAMES:
         table = with_column(table, name, list(range(60)))
     columns = {"quasi_identifiers": ["age", "country", *NAMES], "sensitive": "illness", "other": ["note"]}
-    outcome = door.run(table, columns=columns, missing={"quasi_identifiers": "drop"}).published()
+    source = door.input(table)
+    outcome = door.run(source, columns=columns, missing={"quasi_identifiers": "drop"}).published()
     assert multiset(outcome.table("qit"), *NAMES) == multiset(table.to_pylist(), *NAMES)
+    measured = door.call("evaluate", str(outcome.output), "--original", str(source), "--queries", "9", "--json")
+    assert measured.code == 0, measured.err
+    assert json.loads(measured.out)["relative_error"]["queries"] == 9
 
 
 def test_names_that_the_release_needs_are_refused_whatever_their_case(door):
