@@ -19,6 +19,7 @@ from anonlib.privacy.sub_buckets import JointValues
 from anonlib.privacy.t_closeness import GroundDistance, TCloseness
 from anonlib.release.manifest import GuaranteePart, Manifest
 from anonlib.solvers.classes.sub_buckets import pack
+from anonlib.solvers.trade_offs import of_class_sizes
 from anonlib.solvers.trade_offs.registry import from_counts
 from anonlib.solvers.trade_offs.trade_off import Point, TradeOff
 from anonlib.spec.method import Method
@@ -26,7 +27,7 @@ from anonlib.spec.methods import read_method
 from anonlib.spec.methods.bucketize import Bucketize
 from anonlib.spec.methods.sabre import Sabre
 
-MOST_VALUES = {"sabre": 500, "heterogeneous": 60}
+MOST_VALUES = {"sabre": 500, "heterogeneous": 60, "burel": of_class_sizes.MOST_VALUES}
 """Sensitive values that a curve takes about twenty seconds for; `MOST` under other methods, and under l."""
 MOST = 2_000
 FACTORS = tuple(Fraction(k, 4) for k in (1, 2, 3, 4, 6, 8, 12, 16))

@@ -7,7 +7,7 @@ import numpy as np
 
 from anonlib.privacy.class_requirements import enhanced_beta_likeness
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.solvers.classes.burel import class_sizes, value_buckets
+from anonlib.solvers.classes.burel import class_sizes, number_of_classes, value_buckets
 
 
 def table(rng, m=None):
@@ -48,8 +48,16 @@ def test_classes_take_every_record_and_keep_every_bound_whatever_they_take():
         records = buckets.counts(counts.counts)
         sizes = class_sizes(records, buckets.bounds)
         assert sizes.sum(axis=0).tolist() == records.tolist()
+        assert number_of_classes(records, buckets.bounds) == len(sizes)
         if len(sizes) > 1:
             for row in sizes:
                 for b in range(buckets.q):
                     worst = [i for i in range(counts.m) if buckets.bucket[i] == b]
                     assert all(Fraction(int(row[b]), int(row.sum())) <= bounds.caps[i] for i in worst)
+
+
+def test_classes_are_counted_of_tables_that_nobody_could_list():
+    counts = SensitiveCounts(tuple("abcdefgh"), np.array([3, 5, 8, 13, 21, 34, 55, 89]) * 10**8 + 7)
+    bounds = enhanced_beta_likeness(Fraction(3), counts)
+    buckets = value_buckets(counts, bounds)
+    assert number_of_classes(buckets.counts(counts.counts), buckets.bounds) > 10**8

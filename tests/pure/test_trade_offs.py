@@ -32,6 +32,8 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
     "rho2": ("perturb", {"rho2": "2/5"}),
     "l of matches": ("heterogeneous", {"l": "4"}),
     "beta": ("heterogeneous", {"beta": "5/2"}),
+    "beta of classes": ("burel", {"beta": "3", "refine": "false"}),
+    "beta of classes that are cut on": ("burel", {"beta": "3"}),
 }
 
 

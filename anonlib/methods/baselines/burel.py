@@ -16,7 +16,7 @@ while they keep the bound.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -28,13 +28,14 @@ from anonlib.kernels.classes.mondrian import mondrian
 from anonlib.kernels.classes.take_out import approximate
 from anonlib.kernels.hilbert import hilbert_positions
 from anonlib.keyed import Stream
-from anonlib.methods import boxed
+from anonlib.methods import boxed, trade_offs
 from anonlib.methods.baselines import classes
 from anonlib.methods.class_promises import Asked, Promise, class_promise
 from anonlib.methods.recipe import Draft, Explanation, Run, Say
 from anonlib.privacy.class_requirements import Requirement, enhanced_beta_likeness
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.solvers.classes.burel import ROOM, ValueBuckets, class_sizes, value_buckets
+from anonlib.solvers.trade_offs.of_class_sizes import MOST_VALUES, of_beta
 from anonlib.spec.methods.burel import BuReL
 
 PURPOSE = "burel: order of the records of a partition"
@@ -63,12 +64,20 @@ def burel(table: Microdata, wanted: BuReL, run: Run) -> Draft:
 
 
 def explain(table: Microdata, wanted: BuReL, say: Say) -> Explanation:
-    """The buckets, and the class sizes of a table in one piece: one scan for the counts, then the driver."""
+    """The buckets, the class sizes of a table in one piece, and those of other values of beta: one scan for the counts, then the driver."""
     promise, buckets = promised(table, boxed.count(table, say).counts, wanted)
     sizes = class_sizes(buckets.counts(promise.counts.counts), buckets.bounds).sum(axis=1)
     span = f"{sizes.min():,} to {sizes.max():,} records"
     summary = f"{buckets.q} buckets for {promise.counts.m} values; in one piece, {len(sizes):,} classes of {span}"
-    return classes.explained(table.sensitive, promise, summary)
+    explained = classes.explained(table.sensitive, promise, summary)
+    trade_off = of_beta(promise.counts, wanted) if promise.counts.m <= MOST_VALUES else None
+    return replace(
+        explained,
+        summary=summary + trade_offs.sentence(trade_off, "" if trade_off is None else trade_off.at_asked.note),
+        grids=(*trade_offs.grids(trade_off), *explained.grids),
+        facts={**explained.facts, **trade_offs.facts(trade_off)},
+        trade_off=trade_off,
+    )
 
 
 @dataclass(frozen=True)

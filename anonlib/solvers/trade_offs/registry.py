@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.solvers.buckets.wanted import f_privacy
 from anonlib.solvers.trade_offs.of_beliefs import of_rho2
+from anonlib.solvers.trade_offs.of_class_sizes import of_beta
 from anonlib.solvers.trade_offs.of_matches import of_matches
 from anonlib.solvers.trade_offs.of_thresholds import of_default, of_l, of_theta
 from anonlib.solvers.trade_offs.trade_off import TradeOff
 from anonlib.spec.method import Method
 from anonlib.spec.methods.anatomy import Anatomy
 from anonlib.spec.methods.bucketize import Bucketize
+from anonlib.spec.methods.burel import BuReL
 from anonlib.spec.methods.heterogeneous import Heterogeneous
 from anonlib.spec.methods.perturb import Perturb
 
@@ -24,7 +26,8 @@ def from_counts(
 
     before : {value: records} of earlier releases, where thresholds follow from theirs
     None where nothing follows from counts: for `sabre`, whose loss `explain` measures on a sample, for thresholds that are stated value by
-    value alone, and for the other baselines. Cost: see the trade-off of each method; seconds to half a minute.
+    value alone, and for `mondrian`, `t_incognito` and `nh`, whose classes and boxes depend on the records.
+    Cost: see the trade-off of each method; seconds to half a minute.
     """
     if isinstance(wanted, Bucketize):
         return _of_buckets(wanted, counts, before)
@@ -32,6 +35,8 @@ def from_counts(
         return of_l(counts, wanted.l, 2 * wanted.l)
     if isinstance(wanted, Perturb):
         return of_rho2(counts, wanted)
+    if isinstance(wanted, BuReL):
+        return of_beta(counts, wanted)
     return of_matches(counts, wanted) if isinstance(wanted, Heterogeneous) else None
 
 
