@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # what editors and type checkers see
     from anonlib.api.verbs import ledger as ledger
     from anonlib.api.verbs import new_ledger as new_ledger
     from anonlib.api.verbs import open_release as open_release
+    from anonlib.api.verbs import register as register
     from anonlib.api.verbs import report as report
     from anonlib.api.verbs import run as run
     from anonlib.errors import AnonlibError as AnonlibError
@@ -52,6 +53,7 @@ _PUBLIC = {
     "evaluate": "anonlib.api.verbs",
     "audit_release": "anonlib.api.verbs",
     "report": "anonlib.api.verbs",
+    "register": "anonlib.api.verbs",
     "stream": "anonlib.api.stream",
     "ledger": "anonlib.api.verbs",
     "new_ledger": "anonlib.api.verbs",

@@ -1,4 +1,4 @@
-"""The command line: anonlib init | run | stream | explain | audit | query | evaluate | report | ledger | path.
+"""The command line: anonlib init | run | stream | explain | audit | query | evaluate | report | register | ledger | path.
 
 Results go to standard output (with --json as one JSON object), messages and progress to standard error. Exit codes: 0 done;
 2 bad spec, arguments or input; 3 the privacy requirement cannot be met; 4 the audit refused; 1 anything else.
@@ -36,6 +36,7 @@ from anonlib.evaluation.risks import RiskMeasures
 from anonlib.exact import exact
 from anonlib.methods.recipe import Explanation, Grid
 from anonlib.release import account
+from anonlib.release.catalog import forgetful
 from anonlib.release.ledger import new_ledger, open_ledger
 from anonlib.release.ledger import void as void_release
 from anonlib.release.ledger_report import LedgerReport, looked_at
@@ -48,6 +49,7 @@ from anonlib.spec.keys import resolve_key
 from anonlib.spec.ledger import read_reference
 from anonlib.spec.load import load_spec
 from anonlib.spec.paths import plain_path
+from anonlib.spec.table_names import plain_table_name
 from anonlib.streams.evidence import windows_of
 from anonlib.streams.explain import explain as explain_stream
 from anonlib.streams.run import Streamed
@@ -119,7 +121,8 @@ def run(
         raise
     try:
         if as_json:
-            _print_json({"release": release.path, "manifest": json.loads(release.manifest.to_json())})
+            named = {"catalog": release.catalog} if release.manifest.catalog else {}
+            _print_json({"release": release.path, "manifest": json.loads(release.manifest.to_json()), **named})
         else:
             _show_release(release)
     except (Exception, KeyboardInterrupt) as error:  # it is published, and no exit code but 0 may follow
@@ -357,6 +360,33 @@ def ledger(
 
 
 @app.command()
+def register(
+    path: ReleasePath,
+    table: Annotated[
+        str | None,
+        typer.Argument(
+            help="catalog.schema.name, to which each table adds its own; as the manifest has it when left out."
+        ),
+    ] = None,
+    as_json: Json = False,
+    master: Master = None,
+    remote: Remote = None,
+) -> None:
+    """Add the tables of a RELEASE to the catalog of the session, as tables over its files: those that are not there yet."""
+    with _progress() as say:
+        release = open_release(_session(master, remote, say), plain_path(path, "RELEASE"))
+        say("adding its tables to the catalog")
+        release = workflow.register(release, None if table is None else plain_table_name(table, "TABLE"))
+        if note := forgetful(release.spark, release.catalog):
+            say(note)
+    if as_json:
+        _print_json({"release": path, "catalog": release.catalog})
+        return
+    for name, full in release.catalog.items():
+        out.print(f"[bold]Table[/]     {name}/ is {_escape(full)}", soft_wrap=True)
+
+
+@app.command()
 def path(
     name: Annotated[
         str | None,
@@ -548,7 +578,8 @@ def _show_release(release: Release) -> None:
     state = {True: "[green]passed[/]", False: "[red]FAILED[/]", None: "off"}[manifest.audit.passed]
     out.print(f"[bold]Audit[/]     {state}, {sum(c.passed for c in checks)} of {len(checks)} checks")
     for name, part in manifest.tables.items():
-        out.print(f"[bold]Table[/]     {name}/ {part.rows:,} rows, {part.checksum}")
+        known = f", {_escape(release.catalog[name])} in the catalog" if name in release.catalog else ""
+        out.print(f"[bold]Table[/]     {name}/ {part.rows:,} rows, {part.checksum}{known}", soft_wrap=True)
     out.print(
         f'\nLook next: {_escape(release.path)}/manifest.json, or ask: anonlib query {_escape(release.path)} "..."\n',
         soft_wrap=True,

@@ -54,10 +54,11 @@ class Increment:
 
 
 def dated(output: Output) -> Output:
-    """The output of a run of today: `{date}` in its paths is the day, in UTC."""
+    """The output of a run of today: `{date}` in its paths, and in the name of its tables, is the day, in UTC."""
     day = time.strftime("%Y-%m-%d", time.gmtime())
     evidence = None if output.evidence is None else output.evidence.replace(DATE, day)
-    return output.model_copy(update={"path": output.path.replace(DATE, day), "evidence": evidence})
+    table = None if output.table is None else output.table.replace(DATE, day.replace("-", "_"))
+    return output.model_copy(update={"path": output.path.replace(DATE, day), "evidence": evidence, "table": table})
 
 
 def opened(spec: ReleaseSpec, place: storage.Place | None) -> Ledger | None:

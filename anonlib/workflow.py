@@ -11,6 +11,7 @@ from typing import Any
 
 import anonlib
 from anonlib import increments, originals
+from anonlib.audit import catalog as catalog_judge
 from anonlib.audit import fields, folder, folder_judge
 from anonlib.audit import persons as persons_judge
 from anonlib.audit.registry import AUDITORS
@@ -27,7 +28,8 @@ from anonlib.evaluation.evaluation import Evaluation
 from anonlib.evaluation.registry import EVALUATORS
 from anonlib.methods.recipe import Draft, Explanation, Run, Say, Stage
 from anonlib.methods.registry import RECIPES
-from anonlib.release import reuse, storage
+from anonlib.release import catalog, reuse, storage
+from anonlib.release.layout import LAYOUTS
 from anonlib.release.ledger import Ledger
 from anonlib.release.manifest import (
     AuditPart,
@@ -50,7 +52,7 @@ from anonlib.reports.file import release_name
 from anonlib.reports.gather import facts, recorded
 from anonlib.reports.page import page
 from anonlib.spec.keys import key_tag
-from anonlib.spec.release import ReleaseSpec
+from anonlib.spec.release import Output, ReleaseSpec
 
 
 def _silent(_: str) -> None:
@@ -63,12 +65,20 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
     Nothing is visible at the output path unless everything went well: tables are staged, audited, and shown in one step with the
     manifest last, and the persons entered in the spec's ledger. Raises SpecError (2), Unsatisfiable (3), AuditRefused (4), Postponed (0)
     where the spec says to wait for more persons; whatever is raised, the staging area is removed.
+
+    With `output.table` the tables are then added to the catalog: `release.catalog` has their names, or is empty where that failed, which is
+    said and not raised, since the release is out (`anonlib.release.catalog`).
     """
     _no_stream(spec, "run")
     if spec.output is None:
         raise SpecError("output: missing; say where the release goes, e.g. output: {path: releases/census}")
     output = increments.dated(spec.output)
-    place = storage.place(output.path)
+    named = {} if output.table is None else catalog.names(spark, output.table, LAYOUTS[spec.method.layout].tables)
+    place = _free_place(spark, output, named)
+    if named:
+        catalog.check_free(spark, named)
+        if note := catalog.forgetful(spark, named):
+            say(note)
     ledger = increments.opened(spec, place)
     key = increments.run_key_of(spec, None if ledger is None else (ledger.id, ledger.next_number))
     source = _source(spec, spark, frame)
@@ -89,8 +99,11 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
             unreadable = _unreadable(spec, spark, frame, say)
             part = increments.ledger_part(ledger, draft.rows, draft.guarantee, table.before)
             planned = _manifest(spec, spark, draft, tag, unreadable, increment.part, part)
+            planned = planned.model_copy(update={"catalog": named})
             manifest = _audited(planned, draft, table, place, say)
             reuse.refuse(manifest, storage.manifests_beside(place) if tag else {})
+            if named:
+                catalog.try_out(spark, named, place, draft.tables, output.format)
             if kept is not None:
                 say(f"keeping the evidence at {kept.path}; it is as sensitive as the original")
                 written.append(kept)
@@ -112,7 +125,44 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
             storage.discard(where)
         raise
     say(f"published at {place.path}")
-    return Release(spark, place.path, manifest)
+    release = Release(spark, place.path, manifest)
+    return _in_catalog(release, named, say) if named else release
+
+
+def _free_place(spark: SparkSession, output: Output, named: Mapping[str, str]) -> storage.Place:
+    """Where the release will lie. Raises SpecError when something lies there, and says so of a release that its catalog lacks."""
+    try:
+        return storage.place(output.path)
+    except SpecError as error:
+        raise catalog.told_of_release_there(error, spark, output.path, named) if named else error from None
+
+
+def _in_catalog(release: Release, named: Mapping[str, str], say: Say) -> Release:
+    """The release with its tables in the catalog. It is out, so nothing is raised any more: what failed is said, and how to mend it."""
+    try:
+        catalog.register(release, named)
+    except (Exception, KeyboardInterrupt) as error:
+        say(
+            f"note: its tables are not all in the catalog ({str(error) or type(error).__name__}); anonlib register {release.path} adds them"
+        )
+        return release
+    say(f"in the catalog as {', '.join(named.values())}")
+    return Release(release.spark, release.path, release.manifest, named)
+
+
+def register(release: Release, table: str | None = None) -> Release:
+    """Add the tables of a release that is out to the catalog of its session, those that it lacks: see `anonlib.release.catalog`.
+
+    table : as `output.table` in a spec; None for the names that the manifest states
+    Cost: the files are listed and their footers read, no data. Raises SpecError for a stream, a schema that is not there or a name that
+    another table has, AuditRefused where the folder holds anything but what the manifest names.
+    """
+    named = catalog.names_of(release, table)
+    verdict = Verdict(tuple(folder_judge.judge(folder.look(release.path, release.manifest), release.manifest)))
+    if not verdict.passed:
+        raise AuditRefused(refusal(verdict))
+    catalog.register(release, named)
+    return Release(release.spark, release.path, release.manifest, named)
 
 
 def _draft(
@@ -237,7 +287,10 @@ def audit(
         verdict = Verdict(
             (Check("tables", False, "tables that can be read", str(error)),)
         )  # for what lies in the folder
-    return replace(verdict, checks=(*verdict.checks, *lies_there))
+    named: list[Check] = []
+    if manifest.catalog:
+        named = catalog_judge.judge(catalog_judge.look(release.spark, manifest, release.tables), manifest)
+    return replace(verdict, checks=(*verdict.checks, *lies_there, *named))
 
 
 def evaluate(

@@ -22,6 +22,7 @@ from anonlib.spec.load import load_spec
 from anonlib.spec.part import shown
 from anonlib.spec.paths import plain_path
 from anonlib.spec.release import ReleaseSpec
+from anonlib.spec.table_names import plain_table_name
 from anonlib.streams.explain import explain as explain_stream
 
 
@@ -95,6 +96,16 @@ def report(
     made = workflow.report(of, table, attacks, spec=None if spec is None else _spec(spec))
     report_file.write(place, made.html, private=made.with_original)
     return place
+
+
+def register(release: Release, table: str | None = None) -> Release:
+    """Add the tables of `release` to the catalog of its session, as external tables over its files, those that are not there yet.
+
+    table : "catalog.schema.name" (or less), to which each table adds its own; None for the names that its manifest states
+    The names are in `catalog` of what is returned. Raises SpecError where one of them is another table's, AuditRefused where the folder
+    holds anything but what the manifest names.
+    """
+    return workflow.register(as_release(release), None if table is None else plain_table_name(table, "table"))
 
 
 def audit_release(

@@ -26,6 +26,7 @@ VERSION = re.compile(r"[\w.+-]{1,40}")
 SETTING = re.compile(r"\w{1,30}")
 KEY_TAG = re.compile(r"([0-9a-f]{32})?")
 STREAM_ID = re.compile(r"[0-9a-f]{32}")
+CATALOG_NAME = re.compile(r"[\w-]{1,100}\.[\w-]{1,100}\.\w{1,120}", re.ASCII)
 TEXT, CHECKS = 2_000, 100
 """Characters of a sentence, and recorded checks, at most."""
 
@@ -172,6 +173,11 @@ def _faults(manifest: Manifest) -> Iterator[str]:
     yield from (f"files: no table {_short(name)}" for name in set(manifest.files) - set(manifest.tables))
     yield from (
         f"tables.{_short(n)}.path is {_short(part.path)}" for n, part in manifest.tables.items() if part.path != n
+    )
+    yield from (
+        f"catalog.{_short(table)}: {_short(name)}"
+        for table, name in manifest.catalog.items()
+        if table not in manifest.tables or not CATALOG_NAME.fullmatch(name)
     )
     for part in (manifest.guarantee, *manifest.guarantee.also):
         yield from _of_guarantee(part)

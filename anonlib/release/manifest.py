@@ -254,6 +254,7 @@ class Manifest(_Part):
     """The whole of `manifest.json`. `quasi_identifiers` is filled by the generalized layout; `files` are those of each table.
 
     as_missing : what stood for a missing value in the input, and was read as one
+    catalog    : {table: its name in the catalog of the session that published it}; the tables are there once the release is visible
     """
 
     format_version: int = FORMAT_VERSION
@@ -276,12 +277,13 @@ class Manifest(_Part):
     stream: StreamPart | None = None
     persons: PersonsPart | None = None
     ledger: LedgerPart | None = None
+    catalog: dict[str, str] = {}
 
     def to_json(self) -> str:
-        """Readable JSON text; a table's release has nothing to say of a stream, nor of values read as missing where none are."""
-        unsaid = {
-            name for name, empty in (("stream", self.stream is None), ("as_missing", not self.as_missing)) if empty
-        }
+        """Readable JSON text; a table's release has nothing to say of a stream, nor of values read as missing, or of a catalog, where
+        there are none."""
+        said = {"stream": self.stream is not None, "as_missing": self.as_missing, "catalog": self.catalog}
+        unsaid = {name for name, there in said.items() if not there}
         return self.model_dump_json(indent=2, exclude=unsaid or None) + "\n"
 
     @staticmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from pydantic import ValidationError
@@ -26,10 +26,14 @@ MAX_GROUP_ROWS = 10_000
 class Release:
     """A published release. `release.tables["qit"]` is a DataFrame; `release.count("age > 30 AND occupation = 'x'")` an estimate."""
 
-    def __init__(self, spark: SparkSession, path: str, manifest: Manifest) -> None:
+    def __init__(
+        self, spark: SparkSession, path: str, manifest: Manifest, catalog: Mapping[str, str] | None = None
+    ) -> None:
         self.spark = spark
         self.path = path
         self.manifest = manifest
+        self.catalog = dict(catalog or {})
+        """Of a release that was published or registered just now, {table: its name in the catalog}; else empty."""
 
     @cached_property
     def tables(self) -> dict[str, DataFrame]:

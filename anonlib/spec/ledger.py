@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from anonlib.spec.release import ReleaseSpec
 
 DATE = "{date}"
-"""In `output.path`: the day of the run, in UTC, as 2026-11-29."""
+"""In `output.path`: the day of the run, in UTC, as 2026-11-29. In `output.table` 2026_11_29: a hyphen is no part of a table's name."""
 
 
 def _reference(value: Any) -> str:

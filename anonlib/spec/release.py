@@ -16,7 +16,7 @@ from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.spec.hierarchy_rules import HierarchyRule, read_rule
 from anonlib.spec.keys import read_key_reference
 from anonlib.spec.layouts import RULES, WORKING
-from anonlib.spec.ledger import Ledger, ledger_faults
+from anonlib.spec.ledger import DATE, Ledger, ledger_faults
 from anonlib.spec.method import Method
 from anonlib.spec.methods import read_method
 from anonlib.spec.part import Fault, Faults, Flag, Part, Text, did_you_mean, fault, listed, read_text, shown
@@ -26,6 +26,7 @@ from anonlib.spec.places import nested, overlap
 from anonlib.spec.reader_options import is_on, option_faults
 from anonlib.spec.stream import Stream
 from anonlib.spec.stream_rules import stream_faults
+from anonlib.spec.table_names import TableName
 
 ColumnType = Literal["numeric", "categorical"]
 Handling = Literal["keep", "drop", "error"]
@@ -103,23 +104,34 @@ _OF_A_PATH = {"format": "format", "schema_ddl": "schema", "options": "options", 
 class Output(Part):
     """Where the release goes. `evidence`, outside the release, is for what an audit needs and nobody may publish.
 
-    `{date}` in a path is the day of the run, in UTC.
+    `table` names its tables in the session's catalog as well, see `anonlib.release.catalog`. `{date}` in a path, or in the name, is the
+    day of the run, in UTC.
     """
 
     path: OutputPath = Field(description="where the release goes, e.g. path: releases/census")
     format: Literal["parquet", "orc", "delta"] = "parquet"
     evidence: OutputPath | None = None
+    table: TableName | None = None
 
     @model_validator(mode="before")
     @classmethod
-    def _no_table(cls, value: Any) -> Any:
-        if isinstance(value, Mapping) and "table" in value:
+    def _path_beside_table(cls, value: Any) -> Any:
+        if isinstance(value, Mapping) and "table" in value and "path" not in value:
             raise fault(
-                "a release is several tables and a manifest that are shown in one step, which no catalog does for tables of its own; give "
-                "path, and name the published folders in the catalog: CREATE TABLE qit USING parquet LOCATION 'PATH/qit'",
+                "a release is a folder, whose manifest says what its tables are, and the catalog's tables read the files there; give path "
+                "too, e.g. output: {path: releases/census, table: main.census.survey}",
                 at="table",
             )
         return value
+
+    @model_validator(mode="after")
+    def _both_of_a_day(self) -> Output:
+        if self.table is not None and (DATE in self.path) != (DATE in self.table):
+            raise fault(
+                f"{DATE} is in only one of path and table, so two days would meet in the other; write it in both, or in neither",
+                at="table",
+            )
+        return self
 
     @model_validator(mode="after")
     def _evidence_outside(self) -> Output:

@@ -99,6 +99,12 @@ def _of_output(stream: Stream, spec: ReleaseSpec) -> Iterator[Fault]:
             "stream.checkpoint",
             f"{shown(stream.checkpoint)} and the release at {shown(spec.output.path)} overlap; the state is raw records: keep it elsewhere",
         )
+    if spec.output.table is not None:
+        yield (
+            "output.table",
+            "a table over a stream's folder would read files that no batch has shown yet; leave this out, and read the release as "
+            "docs/stream.md says",
+        )
     if spec.output.format != "parquet":
         yield "output.format", f"{spec.output.format} is for tables; a stream is published as parquet"
 

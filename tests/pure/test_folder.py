@@ -273,6 +273,8 @@ LINKAGES = {
     "a column that could not be read": lambda f: f.update(unreadable=UNREADABLE | {"cells": {"0: HIV": 1}}),
     "a column without text": lambda f: f.update(unreadable=UNREADABLE | {"undecodable": {"0: HIV": 1}}),
     "more cells than records": lambda f: f.update(unreadable=UNREADABLE | {"records": 1, "undecodable": {"illness": 2}}),
+    "a name in no catalog": lambda f: f.update(catalog={"qit": "Ann has HIV"}),
+    "a name for no table": lambda f: f.update(catalog={"ann": "a.b.hiv"}),
     "fewer than none": lambda f: f.update(unreadable=UNREADABLE | {"lengths": -1}),
 }  # fmt: skip
 
@@ -281,6 +283,7 @@ def test_the_fields_of_a_manifest() -> None:
     assert nothing_else(Manifest.model_validate(FACTS)).passed
     counted = UNREADABLE | {"cells": {"age": 1}, "undecodable": {"illness": 2}}
     assert nothing_else(Manifest.model_validate(FACTS | {"unreadable": counted})).passed
+    assert nothing_else(Manifest.model_validate(FACTS | {"catalog": {"qit": "my-lake.clinic.visits_qit"}})).passed
 
 
 @pytest.mark.parametrize("kind", LINKAGES)

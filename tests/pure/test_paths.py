@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from anonlib import increments
 from anonlib.errors import SpecError
 from anonlib.release import remote, storage
 from anonlib.spec.load import parse_spec
 from anonlib.spec.paths import plain_path
+from anonlib.spec.table_names import plain_table_name
 
 COLUMNS = {"quasi_identifiers": ["age"], "sensitive": "illness"}
 
@@ -64,11 +66,42 @@ def test_an_output_whose_scheme_lacks_a_slash():
     assert asked(output={"path": "file:/tmp/x{date}$y"}).output.path == "file:/tmp/x{date}$y"
 
 
-def test_a_table_of_a_catalog_is_no_output():
-    with pytest.raises(SpecError, match=r"output.table: a release is several tables .* CREATE TABLE qit USING parquet"):
+def test_a_table_of_a_catalog_stands_beside_a_path():
+    with pytest.raises(SpecError, match=r"output.table: a release is a folder.*; give path too, e.g. output: \{path: "):
         asked(output={"table": "main.clinic.release"})
-    with pytest.raises(SpecError, match=r"output\.table"):
-        asked(output={"path": "r", "table": "main.clinic.release"})
+    for name in ("visits", "clinic.visits", "my-lake.my-clinic.visits_2026", "clinic.visits_{date}"):
+        path = "r/{date}" if "{" in name else "r"
+        assert asked(output={"path": path, "table": name}).output.table == name
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("a.b.c.d", "is no table's name; write catalog.schema.name"),
+        ("a..b", "is no table's name"),
+        ("clinic.my-visits", "is no table's name"),
+        ("clinic.`visits`", "is no table's name"),
+        ("clinic.visits; DROP TABLE x", "is no table's name"),
+        ("{date}.visits", "is no table's name"),
+        ("clinic." + "v" * 101, "more than 100 characters"),
+        ("clinic.visits_{date}", "in only one of path and table"),
+    ],
+)
+def test_a_table_that_no_catalog_takes(name, words):
+    with pytest.raises(SpecError, match=words) as caught:
+        asked(output={"path": "r", "table": name})
+    assert str(caught.value).startswith("output.table: ")
+
+
+def test_a_day_of_a_table_and_of_an_argument():
+    output = increments.dated(asked(output={"path": "r/{date}", "table": "clinic.visits_{date}"}).output)
+    assert output.table == f"clinic.visits_{output.path.removeprefix('r/').replace('-', '_')}"
+    assert len(output.table) == len("clinic.visits_2026_11_29")
+    assert plain_table_name("a.b", "TABLE") == "a.b"
+    with pytest.raises(SpecError, match=r"TABLE: \{date\} is for a spec"):
+        plain_table_name("a.b_{date}", "TABLE")
+    with pytest.raises(SpecError, match=r"TABLE: 'a b' is no table's name"):
+        plain_table_name("a b", "TABLE")
 
 
 def test_databricks_paths_elsewhere():

@@ -101,6 +101,7 @@ BAD = [
         "input.unreadable: 'drop' is for tables",
     ),
     ({"output": {"path": "out", "format": "orc"}}, "output.format: orc is for tables"),
+    ({"output": {"path": "out", "table": "lake.people"}}, "output.table: a table over a stream's folder would read"),
     ({"columns.sensitive": ["illness", "ward2"]}, "columns.sensitive: a stream protects 1 sensitive column"),
     ({"columns.person": "name"}, "columns.person: a stream does not tell whose record is whose"),
     (
