@@ -24,6 +24,7 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -90,6 +91,7 @@ def read(spark: SparkSession, source: Input, used: Collection[str] | None = None
         return {"error": _refusing, "missing": _as_missing, "drop": _dropping}[source.unreadable](
             _open(spark, source, used)
         )
+    _refuse_versions(spark, source)
     with explained(f"input.path {source.path!r}"):
         reader = spark.read.format(source.format).options(**source.options)
         frame = (reader if source.schema_ddl is None else reader.schema(source.schema_ddl)).load(source.path)
@@ -114,6 +116,7 @@ def read_stream(spark: SparkSession, source: Input, used: Collection[str], files
             )
             raw = reader.schema(f"{source.schema_ddl}\n, {CORRUPT_RECORD} STRING").load(source.path)
             return _refusing(_text_table(raw, source, used))
+    _refuse_versions(spark, source)
     with explained(where):
         reader = spark.readStream.format(source.format).options(**source.options, **limit)
         if source.format == "delta":
@@ -123,6 +126,23 @@ def read_stream(spark: SparkSession, source: Input, used: Collection[str], files
             file_schemas.check(spark, source, frame)
             return reader.schema(frame.schema).load(source.path)
         return reader.schema(source.schema_ddl).load(source.path)
+
+
+def _refuse_versions(spark: SparkSession, source: Input) -> None:
+    """Refuse a folder that is a table of another kind, whose files read as Parquet are the rows of all its versions, deleted ones too.
+
+    One look at the names in the folder, by the driver's Spark; nothing is read. Iceberg's metadata are no Parquet, which Spark says itself.
+    """
+    if source.format != "parquet":
+        return
+    try:
+        spark.read.text(f"{source.path}/{{_delta_log,.hoodie}}").columns  # noqa: B018  (under Connect only this asks the server)
+    except PySparkException:  # no such folder
+        return
+    raise SpecError(
+        f"input.path {source.path!r}: this is a Delta or Hudi table (it has a _delta_log or a .hoodie), and as parquet the rows of all its "
+        "versions would be read, deleted ones too; write format: delta, or name it as a table"
+    )
 
 
 def original_source(spark: SparkSession, name: str, format: str, published: Mapping[str, str]) -> Input:

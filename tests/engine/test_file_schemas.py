@@ -135,3 +135,16 @@ class TestOnSpark:
                 read(schema)
         with pytest.raises(SpecError, match=r"has no column 'aa', which input\.schema names"):
             read("aa INT, ward STRING")
+
+
+def test_the_folder_of_a_table_of_versions_is_no_parquet(spark, tmp_path):
+    """Spark would read what lies beside the log, the rows of every version."""
+    for log in ("_delta_log", ".hoodie"):
+        folder = tmp_path / f"a b{log}"
+        (folder / log).mkdir(parents=True)
+        pq.write_table(pa.table({"age": [1]}), folder / "part-0.parquet")
+        (folder / log / "00000000000000000000.json").write_text("{}", encoding="utf-8")
+        with pytest.raises(SpecError, match=r"this is a Delta or Hudi table .* write format: delta"):
+            reading.read(spark, Input.model_validate({"path": str(folder)}))
+        (folder / log).rename(tmp_path / f"moved{log}")
+        assert reading.read(spark, Input.model_validate({"path": str(folder)})).columns == ["age"]
