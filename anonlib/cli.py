@@ -626,14 +626,22 @@ def _solver_lines(solver: SolverPart, most: int = 8) -> list[str]:
 
 def _show_worst(manifest: Manifest, most: int = 5) -> None:
     """The values whose largest share in a bucket comes nearest to their threshold."""
-    measured = [v for v in manifest.guarantee.values if v.achieved is not None and v.threshold is not None]
-    tight = sorted(measured, key=lambda v: exact(v.achieved or "0") / exact(v.threshold or "1"), reverse=True)[:most]
+    parts = manifest.guarantee.also or [manifest.guarantee]
+    measured = [
+        (f"{part.sensitive}: {v.value}" if len(parts) > 1 else str(v.value), v)
+        for part in parts
+        for v in part.values
+        if v.achieved is not None and v.threshold is not None
+    ]
+    tight = sorted(measured, key=lambda it: exact(it[1].achieved or "0") / exact(it[1].threshold or "1"), reverse=True)[
+        :most
+    ]
     if not tight:
         return
     grid = Table("value", "records", "asked: at most", "achieved", box=None, pad_edge=False)
-    for v in tight:
+    for name, v in tight:
         grid.add_row(
-            _escape(str(v.value)),
+            _escape(name),
             f"{v.count:,}",
             f"{float(exact(v.threshold or '1')):.4%}",
             f"{float(exact(v.achieved or '0')):.4%}",

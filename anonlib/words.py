@@ -93,6 +93,15 @@ def _nodes(column: str, nodes: Sequence[Share]) -> str:
     return f"{sentence} Of other nodes nothing is promised."
 
 
+def thresholds_of_columns(columns: Sequence[str], each: Sequence[str]) -> str:
+    """F'-privacy of two sensitive columns: what is promised of each, by `thresholds`, and what follows for both together."""
+    first, second = columns
+    return (
+        f"{each[0]} {each[1]} Nor can a value of {first} together with one of {second} be believed with a probability above the smaller "
+        f"threshold of the two. To someone who knows that person's value of {first}, or of {second}, nothing is promised of the other."
+    )
+
+
 def beliefs(column: str, rho1: Fraction | None, rho2: Fraction, protected: int, unprotected: Sequence[Share]) -> str:
     """(rho1, rho2)-privacy: the bound, how many values it covers, and those it does not cover with their shares, the largest first."""
     adversary = (

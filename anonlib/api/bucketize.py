@@ -17,7 +17,7 @@ def bucketize(
     df: DataFrame,
     *,
     quasi_identifiers: Sequence[Column],
-    sensitive: Column,
+    sensitive: Column | Sequence[Column],
     privacy: FPrivacy | Mapping[str, Any],
     identifiers: Sequence[str] = (),
     other: Sequence[str] = (),
@@ -38,7 +38,7 @@ def bucketize(
     """Publish `df` by generalized bucketization under F'-privacy and return the opened release.
 
     sensitive : a column's name, or {"name": ..., "hierarchy": a CSV path}: thresholds may then name nodes, and values of other branches
-                share buckets where they can
+                share buckets where they can. Or two of them: every value of either is bounded
     privacy : FPrivacy.linear(theta=8, offset="0.02"), FPrivacy.l_diversity(10), ..., or the mapping that YAML would have
     person  : the column, or columns, that say whose record a row is; persons : {"repeated": "latest", "order": "admitted"} or the like,
               what happens to a person with several (refused when None)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from anonlib.audit import arithmetic
+from anonlib.audit.promised import taken_apart
 from anonlib.audit.verdict import Check
 from anonlib.errors import AnonlibError
 from anonlib.exact import exact, text
@@ -144,26 +145,57 @@ def fake_values(manifest: Manifest) -> int:
 def thresholds_of(manifest: Manifest) -> list[Fraction]:
     """f'_i of each value, as the parameters state them: {"privacy": {theta, offset, default, thresholds, missing, l}} or {"l": ...}.
 
+    Of two sensitive columns those of their combinations: the smaller of the two values' thresholds.
+
     Raises AnonlibError (or ValueError, TypeError, AttributeError for parameters of another shape) when they state no requirement."""
-    parameters, values = manifest.method.parameters, manifest.guarantee.values
+    parameters, guarantee = manifest.method.parameters, manifest.guarantee
+    if guarantee.also:
+        return _of_combinations(manifest)
     asked: Mapping[str, Any] = parameters.get("privacy") or {k: parameters[k] for k in ("l",) if k in parameters}
+    counts, n = _shares_of(manifest, asked.get("shares"))
+    return _thresholds(asked, guarantee, counts, n)
+
+
+def thresholds_of_column(manifest: Manifest, part: GuaranteePart) -> list[Fraction]:
+    """f'_i of each value of one of two sensitive columns, by what is asked of it or of both. Raises as `thresholds_of` does."""
+    privacy = manifest.method.parameters.get("privacy") or {}
+    by_column = privacy.get("columns") or {}
+    common = {key: asked for key, asked in privacy.items() if key != "columns"}
+    counts = [value.count for value in part.values]
+    return _thresholds(by_column.get(part.sensitive, common), part, counts, sum(counts))
+
+
+def _of_combinations(manifest: Manifest) -> list[Fraction]:
+    of_columns = [
+        dict(zip((v.value for v in part.values), thresholds_of_column(manifest, part), strict=True))
+        for part in manifest.guarantee.also
+    ]
+    parts = [taken_apart(v.value, len(of_columns)) for v in manifest.guarantee.values]
+    if strange := [v for part in parts for v, known in zip(part, of_columns, strict=True) if v not in known]:
+        raise AnonlibError(f"{strange[0]!r} stands in a combination, and is no value of its column")
+    return [min(known[v] for v, known in zip(part, of_columns, strict=True)) for part in parts]
+
+
+def _thresholds(asked: Mapping[str, Any], part: GuaranteePart, counts: Sequence[int], n: int) -> list[Fraction]:
+    """counts, n : (records of each value, of all) that shares are taken of."""
     if not asked:
         raise AnonlibError("the method's parameters state no privacy requirement")
     known = {"theta", "offset", "default", "thresholds", "l", "shares", "missing"}
     if set(asked) - known:
         raise AnonlibError(f"unknown requirement {sorted(set(asked) - known)[0]!r}")
+    values = part.values
     own = {str(v): exact(t) for v, t in (asked.get("thresholds") or {}).items()}
     of_null = _optional(asked.get("missing"))
     if of_null is not None and all(v.value is not None for v in values):
         raise AnonlibError("the parameters have a threshold for a missing value, and none is missing")
-    in_hierarchy = {label for row in manifest.guarantee.hierarchy for label in row[:-1]}  # all are under the last
+    in_hierarchy = {label for row in part.hierarchy for label in row[:-1]}  # all are under the last
     if lost := sorted(own.keys() - {v.value for v in values} - in_hierarchy):
         raise AnonlibError(f"the parameters name {lost[0]!r}, which does not occur")
     if asked.get("l") is not None:
         theta, default = None, _optional(f"1/{int(asked['l'])}")
     else:
         theta, default = _optional(asked.get("theta")), _optional(asked.get("default"))
-    offset, (counts, n) = _optional(asked.get("offset")) or Fraction(0), _shares_of(manifest, asked.get("shares"))
+    offset = _optional(asked.get("offset")) or Fraction(0)
     thresholds = []
     for v, count in zip(values, counts, strict=True):
         mine = own.get(v.value) if v.value is not None else of_null

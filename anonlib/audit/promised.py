@@ -65,6 +65,13 @@ def bucketized(
     return words.thresholds(part.sensitive, strictest, loosest, fake_values, real_shares, nodes)
 
 
+def of_two_columns(each: Sequence[tuple[GuaranteePart, Sequence[Fraction]]]) -> str:
+    """F'-privacy of two sensitive columns, from the recomputed thresholds of each."""
+    return words.thresholds_of_columns(
+        [part.sensitive for part, _ in each], [bucketized(part, fs, 0) for part, fs in each]
+    )
+
+
 def perturbed(
     column: str, part: GuaranteePart, rho1: Fraction, rho2: Fraction, protected: frozenset[str | None]
 ) -> str:
@@ -86,13 +93,13 @@ def of_columns(
         largest = Fraction(0)
         for values, counts, gamma in subtables:
             number: dict[str | None, int] = {}
-            group = [number.setdefault(_taken_apart(v, len(columns))[k], len(number)) for v in values]
+            group = [number.setdefault(taken_apart(v, len(columns))[k], len(number)) for v in values]
             largest = max(largest, arithmetic.belief_in_groups(counts, group, gamma))
         alone.append((column, largest))
     return words.beliefs_in_columns(combined, alone)
 
 
-def _taken_apart(text: str | None, columns: int) -> list[str | None]:
+def taken_apart(text: str | None, columns: int) -> list[str | None]:
     """The texts of a combination's columns: joined by `|`, with a backslash before a `|` or backslash of a text; `\\0` for a null."""
     if text is None:
         raise ValueError("a combination of values has no text")

@@ -8,7 +8,7 @@ import numpy as np
 
 from anonlib.arrays import Float64Array
 from anonlib.engine.batches import partial_sums
-from anonlib.engine.relational import DataFrame, aggregate, one_row, select
+from anonlib.engine.relational import DataFrame, aggregate, one_row, select, with_columns
 from anonlib.errors import SpecError
 from anonlib.evaluation import attacks_on_bucketized
 from anonlib.evaluation.class_sizes import sizes_by_looks, sizes_of
@@ -19,8 +19,9 @@ from anonlib.queries.batch import BucketEstimates, Masks, TrueCounts
 from anonlib.queries.crossed import CrossedBuckets
 from anonlib.queries.flattening import Flattening
 from anonlib.queries.many_counts import Asked, Condition, answers
-from anonlib.release.bucketized import QIT, ST
+from anonlib.release.bucketized import QIT, ST, sensitive_columns
 from anonlib.release.bucketized_kinds import kinds_of
+from anonlib.release.bucketized_values import value_of
 from anonlib.release.manifest import Manifest
 from anonlib.spec.layouts import BUCKET_ID, COUNT
 from anonlib.sql import quoted
@@ -49,16 +50,24 @@ def evaluate(
 
     Spark jobs: one per attribute for the domains, one for the true counts, three for the estimates, one for MSBS, one for the risks,
     six for the attacks;
-    never one per query. Raises SpecError for a column of the release that the original lacks, or a domain that is too large.
+    never one per query. Of two sensitive columns queries ask for combinations of their values, and no attacks are played. Raises SpecError
+    for those, for a column of the release that the original lacks, or a domain that is too large.
     """
     sensitive = manifest.guarantee.sensitive
     attributes = [c.name for c in manifest.tables[QIT].columns if c.role == "quasi_identifier"]
-    absent = [a for a in [*attributes, sensitive] if a not in original.columns]
+    absent = [a for a in [*attributes, *sensitive_columns(manifest)] if a not in original.columns]
     if absent:
         raise SpecError(
             f"the original table has no column {absent[0]!r}, which the release has; is it the table it was made from? "
             f"It has {', '.join(original.columns)}"
         )
+    if manifest.guarantee.also:
+        if attacks:
+            raise SpecError(
+                f"no attacks are played on two sensitive columns ({' and '.join(sensitive_columns(manifest))}) of a bucketized release; "
+                "leave attacks out"
+            )
+        tables, original = _combined(tables, manifest, original)
     workload = in_workload(
         domains(original, [*attributes, sensitive]), sensitive, queries, selectivity, seed, dimensions
     )
@@ -76,6 +85,17 @@ def evaluate(
         attacks=attacks_on_bucketized.attacks(tables, manifest, original, seed) if attacks else {},
         risks=RiskMeasures.of(sizes_of(sizes_by_looks(tables[QIT], attributes, manifest.rows.published))),
     )
+
+
+def _combined(
+    tables: Mapping[str, DataFrame], manifest: Manifest, original: DataFrame
+) -> tuple[dict[str, DataFrame], DataFrame]:
+    """The tables and the original with the text of a combination of the two sensitive columns, under the manifest's name of it."""
+    named = {
+        where: with_columns(frame, {manifest.guarantee.sensitive: value_of(frame, manifest)})
+        for where, frame in ((ST, tables[ST]), ("", original))
+    }
+    return {**tables, ST: named[ST]}, named[""]
 
 
 def msbs(qit: DataFrame) -> float:

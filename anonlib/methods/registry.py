@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from anonlib.methods import bucketize, heterogeneous, heterogeneous_explain, perturb, sabre, sabre_explain
+from anonlib.methods import bucketize_pair, heterogeneous, heterogeneous_explain, perturb, sabre, sabre_explain
 from anonlib.methods.baselines import anatomy, burel, mondrian, ring_generalization, t_incognito
 from anonlib.methods.recipe import Recipe, TwoFunctions
 from anonlib.spec.method import Method
@@ -19,7 +19,7 @@ from anonlib.spec.methods.sabre import Sabre
 from anonlib.spec.methods.t_incognito import TIncognito
 
 RECIPES: dict[type[Method], Recipe[Any]] = {
-    Bucketize: TwoFunctions(bucketize.bucketize, bucketize.explain),
+    Bucketize: TwoFunctions(bucketize_pair.bucketize, bucketize_pair.explain),
     Perturb: TwoFunctions(perturb.perturb, perturb.explain),
     Heterogeneous: TwoFunctions(heterogeneous.heterogeneous, heterogeneous_explain.explain),
     Sabre: TwoFunctions(sabre.sabre, sabre_explain.explain),

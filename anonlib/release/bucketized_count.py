@@ -14,6 +14,7 @@ from anonlib.queries.flattening import Kinds
 from anonlib.queries.predicate import TRUE, Predicate, parse
 from anonlib.release.bucketized import QIT, ST
 from anonlib.release.bucketized_kinds import MAX_KINDS, by_bucket, composed
+from anonlib.release.bucketized_values import sensitive_types, value_of
 from anonlib.release.hierarchies import hierarchies
 from anonlib.release.manifest import Manifest
 from anonlib.spec.layouts import BUCKET_ID, COUNT
@@ -27,12 +28,12 @@ def count(tables: Mapping[str, DataFrame], manifest: Manifest, predicate: str) -
     package makes, the flattened estimate answers. Raises SpecError for a predicate that cannot be read or that names an unknown column.
     """
     qit, st = tables[QIT], tables[ST]
-    sensitive = manifest.guarantee.sensitive
-    columns = {name: kind for name, kind in qit.dtypes if name != BUCKET_ID} | {sensitive: dict(st.dtypes)[sensitive]}
-    parsed = parse(predicate, columns, sensitive, hierarchies(manifest))
+    sensitive = sensitive_types(st, manifest)
+    columns = {name: kind for name, kind in qit.dtypes if name != BUCKET_ID} | sensitive
+    parsed = parse(predicate, columns, list(sensitive), hierarchies(manifest))
     if manifest.rows.fake or parsed.sensitive == TRUE:
         return flattened(tables, parsed)
-    by_kind = kinds_seen(tables, sensitive, parsed)
+    by_kind = kinds_seen(tables, value_of(st, manifest), parsed)
     if len(by_kind) > MAX_KINDS:
         return flattened(tables, parsed)
     return counting.answer(*seen_by_kind(by_kind, len(parsed.parts)))
@@ -48,13 +49,13 @@ def flattened(tables: Mapping[str, DataFrame], parsed: Predicate) -> CountEstima
     return counting.flattened(totals)
 
 
-def kinds_seen(tables: Mapping[str, DataFrame], sensitive: str, parsed: Predicate) -> list[Row]:
+def kinds_seen(tables: Mapping[str, DataFrame], value: str, parsed: Predicate) -> list[Row]:
     """A row for each kind of bucket, at most MAX_KINDS + 1: its composition, how many buckets have how many matching records, the sums of
-    parts.
+    parts. value : SQL of the text of a sensitive value.
     """
     of_qit = counting.qit_columns(parsed)
     matching = aggregate(tables[QIT], [BUCKET_ID], of_qit)
-    joined = by_bucket(tables[ST], sensitive, parsed.sensitive).join(matching, BUCKET_ID)
+    joined = by_bucket(tables[ST], value, parsed.sensitive).join(matching, BUCKET_ID)
     parts = {name: f"sum({name})" for name in of_qit if name != "matching"}
     alike = aggregate(joined, ["kind", "matching"], {"buckets": "count(1)"} | parts)
     entries = {"seen": "collect_list(struct(matching, buckets))"}

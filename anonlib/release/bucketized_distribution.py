@@ -11,13 +11,13 @@ import numpy as np
 from anonlib.arrays import Float64Array
 from anonlib.engine.lists import over_lists
 from anonlib.engine.relational import DataFrame, Row, Small, aggregate, collected, select
-from anonlib.engine.statistics import value_text
 from anonlib.queries.flattening import Flattening, Kinds
 from anonlib.queries.group_counts import ADDED, ESTIMATORS, GroupCounts, Part
 from anonlib.queries.predicate import TRUE, Predicate, parse
 from anonlib.release.answers import ESTIMATES, groups, visible_only
-from anonlib.release.bucketized import QIT, ST
+from anonlib.release.bucketized import QIT, ST, combined, sensitive_columns
 from anonlib.release.bucketized_kinds import kinds_of
+from anonlib.release.bucketized_values import sensitive_types, value_of
 from anonlib.release.hierarchies import hierarchies
 from anonlib.release.manifest import Manifest
 from anonlib.spec.layouts import BUCKET_ID, COUNT
@@ -43,18 +43,13 @@ def distribution(
     tables grouped by bucket, joined, grouped by group and value, and a list of a group's values goes through Arrow once.
     Raises SpecError for a column that is unknown, sensitive or named twice, or a condition that cannot be read.
     """
-    qit, sensitive = tables[QIT], manifest.guarantee.sensitive
+    qit, sensitive = tables[QIT], sensitive_types(tables[ST], manifest)
     columns = {name: kind for name, kind in qit.dtypes if name != BUCKET_ID}
-    spelled = groups(by, columns, [sensitive], (*ESTIMATES, "flattened"))
-    parsed = parse(
-        where or TRUE,
-        columns | {sensitive: dict(tables[ST].dtypes)[sensitive]},
-        sensitive,
-        hierarchies(manifest),
-    )
+    spelled = groups(by, columns, list(sensitive), (*ESTIMATES, "flattened"))
+    parsed = parse(where or TRUE, columns | sensitive, list(sensitive), hierarchies(manifest))
     visible_only(where, parsed.sensitive, TRUE)
     keys = {f"g{i}": quoted(name) for i, name in enumerate(spelled)}
-    by_value = flat(tables, sensitive, qit.where(parsed.visible), keys)
+    by_value = flat(tables, manifest, qit.where(parsed.visible), keys)
     items = aggregate(by_value, list(keys), {"e": "collect_list(struct(s, v, f, low, high))"})
     texts = {f"t{i}": f"CAST(g{i} AS STRING)" for i in range(len(keys))}
     lists = select(items, {g: g for g in keys} | texts | {name: f"e.{name}" for name in ("s", *_LISTS)})
@@ -62,16 +57,18 @@ def distribution(
     answered = over_lists(lists, _Apart(kernel), [*_LISTS, *texts], "v", ADDED)
     zipped = ", ".join(("s", *_LISTS, *ADDED))
     entries = select(answered, {g: g for g in keys} | {"e": f"explode(arrays_zip({zipped}))"})
-    return select(entries, dict(zip(spelled, keys, strict=True)) | {sensitive: "e.s"} | _shown())
+    shown = {name: "e.s" if len(sensitive) == 1 else f"e.s.{quoted(name)}" for name in sensitive}
+    return select(entries, dict(zip(spelled, keys, strict=True)) | shown | _shown())
 
 
-def flat(tables: Mapping[str, DataFrame], sensitive: str, records: DataFrame, keys: Mapping[str, str]) -> DataFrame:
-    """`keys`, s (the sensitive value), v (its text), f, low, high: flattened estimates and certain bounds for some records of `qit`.
+def flat(tables: Mapping[str, DataFrame], manifest: Manifest, records: DataFrame, keys: Mapping[str, str]) -> DataFrame:
+    """`keys`, s (the sensitive value, of two columns a struct of them), v (its text), f, low, high: flattened estimates and certain bounds
+    for some records of `qit`.
 
     keys : name -> SQL over `records` to group by
     """
     st = tables[ST]
-    entry = f"struct({quoted(sensitive)} AS s, {value_text(sensitive, dict(st.dtypes)[sensitive])} AS v, {quoted(COUNT)} AS c)"
+    entry = f"struct({combined(sensitive_columns(manifest))} AS s, {value_of(st, manifest)} AS v, {quoted(COUNT)} AS c)"
     held = aggregate(st, [BUCKET_ID], {"held": f"collect_list({entry})", "n": f"sum({quoted(COUNT)})"})
     named = select(records, {**keys, BUCKET_ID: BUCKET_ID})
     matching = aggregate(named, [*keys, BUCKET_ID], {"k": "count(1)"})
@@ -109,9 +106,9 @@ def _alone(
     tables: Mapping[str, DataFrame], manifest: Manifest, conditions: Sequence[str], by: Sequence[str]
 ) -> list[list[Row] | None]:
     """For each condition, and then for each column, the rows (t, v, f): flattened estimates of it by itself. One job."""
-    sensitive, qit = manifest.guarantee.sensitive, tables[QIT]
-    frames = [flat(tables, sensitive, qit.where(condition), {"t": "''"}) for condition in conditions]
-    frames += [flat(tables, sensitive, qit, {"t": f"CAST({quoted(name)} AS STRING)"}) for name in by]
+    qit = tables[QIT]
+    frames = [flat(tables, manifest, qit.where(condition), {"t": "''"}) for condition in conditions]
+    frames += [flat(tables, manifest, qit, {"t": f"CAST({quoted(name)} AS STRING)"}) for name in by]
     most = MAX_RATIOS + 1
     asked = [Small.of_rows(select(f, {"t": "t", "v": "v", "f": "f"}).limit(most), most, list[Row]) for f in frames]
     return [rows if len(rows) < most else None for rows in collected(asked)]

@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from anonlib.engine.relational import DataFrame, aggregate, rows
-from anonlib.engine.statistics import value_text
 from anonlib.queries.flattening import MAX_VALUES, Kinds
 from anonlib.queries.predicate import TRUE
+from anonlib.release.bucketized_values import value_of
 from anonlib.release.manifest import Manifest
 from anonlib.spec.layouts import BUCKET_ID, COUNT
 from anonlib.sql import quoted
@@ -22,22 +22,21 @@ Entry = Mapping[str, Any]
 """Of a composition: a value's text `v`, its count `c`, and whether it is asked for, `a`."""
 
 
-def by_bucket(st: DataFrame, sensitive: str, asked: str = TRUE, value: str | None = None) -> DataFrame:
+def by_bucket(st: DataFrame, value: str, asked: str = TRUE) -> DataFrame:
     """bucket_id, kind: the composition of each bucket, a sorted array of `Entry`. One shuffle.
 
-    asked : SQL on the sensitive column; value : SQL of its text, where it is not the manifest's
+    value : SQL of the text of a sensitive value; asked : SQL on the sensitive columns
     """
-    value = value or value_text(sensitive, dict(st.dtypes)[sensitive])
     entry = f"struct({value} AS v, {quoted(COUNT)} AS c, coalesce({asked}, FALSE) AS a)"
     return aggregate(st, [BUCKET_ID], {"kind": f"sort_array(collect_list({entry}))"})
 
 
 def kinds_of(st: DataFrame, manifest: Manifest, value: str | None = None) -> tuple[Kinds, list[str | None]] | None:
     """(the kinds, the texts of the values in the order of their columns); None where no system over kinds holds: buckets list fakes, or
-    there are too many kinds or values. One job. value : as in `by_bucket`."""
+    there are too many kinds or values. One job. value : SQL of a value's text, where it is not the manifest's."""
     if manifest.rows.fake:
         return None
-    counted = aggregate(by_bucket(st, manifest.guarantee.sensitive, value=value), ["kind"], {"buckets": "count(1)"})
+    counted = aggregate(by_bucket(st, value or value_of(st, manifest)), ["kind"], {"buckets": "count(1)"})
     by_kind = rows(counted.limit(MAX_KINDS + 1), MAX_KINDS + 1)
     if len(by_kind) > MAX_KINDS:
         return None

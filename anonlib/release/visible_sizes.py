@@ -8,6 +8,7 @@ from anonlib.engine.relational import DataFrame, aggregate, select
 from anonlib.queries.predicate import TRUE, Hierarchies, parse
 from anonlib.release import bucketized, perturbed
 from anonlib.release.answers import ESTIMATES, groups, visible_only
+from anonlib.release.bucketized_values import sensitive_types
 from anonlib.release.hierarchies import hierarchies
 from anonlib.release.manifest import Manifest
 from anonlib.spec.layouts import BUCKET_ID, SUBTABLE
@@ -16,9 +17,8 @@ from anonlib.sql import quoted
 
 def of_buckets(tables: Mapping[str, DataFrame], manifest: Manifest, by: Sequence[str], where: str | None) -> DataFrame:
     """`by`, then `anonlib.release.answers.ESTIMATES`: the records of each group that meet `where`. Not computed yet."""
-    sensitive = manifest.guarantee.sensitive
     kinds = {name: kind for name, kind in tables[bucketized.QIT].dtypes if name != BUCKET_ID}
-    of_value = {sensitive: dict(tables[bucketized.ST].dtypes)[sensitive]}
+    of_value = sensitive_types(tables[bucketized.ST], manifest)
     return _sizes(tables[bucketized.QIT], kinds, of_value, by, where, hierarchies(manifest))
 
 

@@ -21,6 +21,7 @@ from anonlib.evaluation.evaluation import Evaluation
 from anonlib.evaluation.generalized import losses_of_boxes
 from anonlib.evaluation.risks import RiskMeasures
 from anonlib.release import bucketized, generalized, perturbed, streamed
+from anonlib.release.bucketized_values import value_of
 from anonlib.release.manifest import CheckPart, Manifest
 from anonlib.release.opened import Release
 from anonlib.reports.answers import answers
@@ -108,7 +109,10 @@ def _shown(tables: Mapping[str, DataFrame], manifest: Manifest) -> Shown:
     if manifest.layout == "bucketized":
         table, weight = bucketized.ST, quoted(COUNT)
     frame = tables[table]
-    text = value_text(column, types(frame)[column]) if manifest.layout != "perturbed" else _perturbed(frame, manifest)
+    if manifest.layout == "generalized":
+        text = value_text(column, types(frame)[column])
+    else:
+        text = value_of(frame, manifest) if manifest.layout == "bucketized" else _perturbed(frame, manifest)
     counted = aggregate(select(frame, {"v": text, "c": weight}), ["v"], {"n": "sum(c)"})
     return Small.of_rows(
         counted,

@@ -71,7 +71,13 @@ def kind_of(manifest: Manifest) -> str:
 
 def sensitive_names(manifest: Manifest) -> str:
     """The sensitive columns as a reader names them."""
-    return " and ".join(legible(part.sensitive) for part in (manifest.guarantee, *manifest.guarantee.also))
+    return " and ".join(legible(part.sensitive) for part in of_columns(manifest))
+
+
+def of_columns(manifest: Manifest) -> list[GuaranteePart]:
+    """What is promised of each sensitive column; of buckets, where combinations have a part of their own, without that."""
+    combinations = manifest.layout == "bucketized" and bool(manifest.guarantee.also)
+    return [*([] if combinations else [manifest.guarantee]), *manifest.guarantee.also]
 
 
 def promise(facts: Facts) -> Markup:
@@ -79,6 +85,9 @@ def promise(facts: Facts) -> Markup:
     manifest = facts.manifest
     kind = kind_of(manifest)
     words = [part.words for part in (manifest.guarantee, *manifest.guarantee.also)]
+    words = [
+        w for w in words if not any(w != more and w in more for more in words)
+    ]  # of two columns, each is said in one
     return joined(
         [
             element(

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from anonlib.hierarchy import Hierarchy
 from anonlib.spec.layouts import LayoutName
 from anonlib.spec.part import Fault, Part
+
+
+class SensitiveColumn(Protocol):
+    """A sensitive column as a spec names it."""
+
+    @property
+    def name(self) -> str: ...
 
 
 class Method(Part):
@@ -40,4 +48,8 @@ class Method(Part):
 
     def hierarchy_faults(self, hierarchy: Hierarchy | None) -> list[Fault]:
         """What of the parameters does not go with the hierarchy of the sensitive column, or with none: (key, sentence)."""
+        return []
+
+    def columns_faults(self, sensitive: Sequence[SensitiveColumn], ledger: bool) -> list[Fault]:
+        """What of the parameters does not go with these sensitive columns, or with a ledger of releases of them: (key, sentence)."""
         return []

@@ -420,8 +420,15 @@ class ReleaseSpec(Part):
         method, names = self.method, self.columns.sensitive_names
         layout = RULES[method.layout]
         if len(names) > method.sensitive_columns:
-            few = f"{method.name} protects {method.sensitive_columns} sensitive column, and {len(names)} are named ({', '.join(names)})"
-            faults.append(("columns.sensitive", f"{few}; keep one, and withhold the others as identifiers"))
+            most = method.sensitive_columns
+            columns = f"{most} sensitive column{'s' if most > 1 else ''}"
+            few = f"{method.name} protects {columns}, and {len(names)} are named ({', '.join(names)})"
+            kept = "one" if most == 1 else str(most)
+            faults.append(("columns.sensitive", f"{few}; keep {kept}, and withhold the others as identifiers"))
+        faults += [
+            (f"method.{method.name}.{key}", why)
+            for key, why in method.columns_faults(self.columns.sensitive, self.ledger is not None)
+        ]
         faults += [
             (
                 f"columns.{role}",
@@ -453,6 +460,15 @@ class ReleaseSpec(Part):
                 ("columns.sensitive", f"{method.name} makes no use of the hierarchy of {column.name!r}; leave it out")
                 for column in self.columns.sensitive
                 if column.hierarchy is not None
+            ]
+        elif method.bounds_nodes and len(names) > 1:
+            faults += [
+                (
+                    "columns.sensitive",
+                    f"with two sensitive columns {method.name} makes no use of a hierarchy; leave that of {c.name!r} out",
+                )
+                for c in self.columns.sensitive
+                if c.hierarchy is not None
             ]
         else:
             first = self.columns.sensitive[0]

@@ -71,6 +71,7 @@ class BucketizedFacts:
 
     numbering : the columns of `qit` that count its rows, in words
     nodes     : what buckets hold of the nodes of the values' hierarchy, where they have one
+    columns_of_two : of two sensitive columns, what buckets hold of the values of each; `st` is then of their combinations
     """
 
     columns: Described
@@ -78,3 +79,4 @@ class BucketizedFacts:
     st: StFacts | None = None
     numbering: tuple[str, ...] = ()
     nodes: tuple[NodeEntry, ...] = ()
+    columns_of_two: tuple[tuple[Entry, ...], ...] = ()

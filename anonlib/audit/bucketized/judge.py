@@ -14,13 +14,13 @@ from fractions import Fraction
 from anonlib.audit import arithmetic, promised
 from anonlib.audit import manifest as stated
 from anonlib.audit.achieved import Bound, within_asked
-from anonlib.audit.bucketized import nodes_judge
+from anonlib.audit.bucketized import columns_judge, nodes_judge
 from anonlib.audit.bucketized.facts import BucketizedFacts, Entry, QitFacts, StFacts
 from anonlib.audit.fields import nothing_else
 from anonlib.audit.form import Described, column_faults, columns_check, contents, no_row_numbers
 from anonlib.audit.verdict import Check, Verdict
 from anonlib.exact import text
-from anonlib.release.bucketized import QIT, ST
+from anonlib.release.bucketized import QIT, ST, sensitive_columns
 from anonlib.release.manifest import Manifest
 from anonlib.spec.layouts import BUCKET_ID, COUNT
 from anonlib.spec.release import Columns
@@ -40,6 +40,7 @@ def judge(facts: BucketizedFacts, manifest: Manifest, columns: Columns | None = 
         stated.can_be_kept(manifest, thresholds),
         nothing_else(manifest),
         *nodes_judge.of_manifest(manifest, columns),
+        *columns_judge.of_manifest(manifest),
     ]
     qit, st = facts.qit, facts.st
     if not stated.fakes_by_frequency(manifest):
@@ -54,13 +55,16 @@ def judge(facts: BucketizedFacts, manifest: Manifest, columns: Columns | None = 
         checks.append(promised.as_promised(manifest.guarantee, lambda: _words(manifest, _counts_in_st(st))))
         checks.append(_fakes_even(release, st))
     achieved = shares_of(st.entries, release.fake_values)
+    of_columns = columns_judge.shares(facts.columns_of_two)
     checks += [
         _threshold_check(release, achieved),
         within_asked(
             [Bound(f"the share of {release.values[i]!r}", s, thresholds[i]) for i, (s, _) in achieved.items()]
             + nodes_judge.bounds(manifest.guarantee, nodes_judge.shares(facts.nodes))
+            + columns_judge.bounds(manifest.guarantee, of_columns)
         ),
         *nodes_judge.of_tables(manifest.guarantee, facts.nodes, staged),
+        *columns_judge.of_tables(manifest.guarantee, of_columns, staged),
         _achieved_as_stated(manifest, achieved, staged),
         _one_row_each(st),
         _counts_valid(release, st),
@@ -74,10 +78,13 @@ def judge(facts: BucketizedFacts, manifest: Manifest, columns: Columns | None = 
     checks += [contents(name, manifest.tables[name], of_table, staged) for name, of_table in measured.items()]
     shares = {release.values[code]: text(share) for code, (share, _) in achieved.items()}
     found = {k: (text(share), telling) for k, (share, telling) in nodes_judge.shares(facts.nodes).items()}
-    return Verdict(tuple(checks), shares, measured, nodes=found)
+    also = columns_judge.found(manifest.guarantee, of_columns)
+    return Verdict(tuple(checks), shares, measured, nodes=found, also=also)
 
 
 def _words(manifest: Manifest, listed: Counter[int] | None = None) -> str:
+    if manifest.guarantee.also:
+        return columns_judge.words_of_both(manifest)
     thresholds, fakes = stated.thresholds_of(manifest), stated.fake_values(manifest)
     nodes = nodes_judge.promised(manifest.guarantee)
     return promised.bucketized(manifest.guarantee, thresholds, fakes, listed, nodes)
@@ -124,19 +131,29 @@ class Stated:
 def _schema(tables: Described, manifest: Manifest, columns: Columns | None) -> Check:
     """The tables have exactly the manifest's columns and types, and none that may not be published."""
     asked = "exactly the columns and types of the manifest, none of them an identifier"
-    sensitive = manifest.guarantee.sensitive
+    sensitive = sensitive_columns(manifest)
     if set(tables) != {QIT, ST} or set(manifest.tables) != {QIT, ST}:
         return Check("columns", False, asked, f"tables {sorted(tables)}; the manifest lists {sorted(manifest.tables)}")
     faults = [fault for table in (QIT, ST) for fault in column_faults(tables, manifest, table)]
-    layout = {BUCKET_ID: "bigint", sensitive: manifest.guarantee.sensitive_type, COUNT: "bigint"}
-    if dict(tables[ST]) != layout:
+    faults += columns_judge.name_faults(manifest.guarantee)
+    of_values = {p.sensitive: p.sensitive_type for p in manifest.guarantee.also or [manifest.guarantee]}
+    layout = {BUCKET_ID: "bigint", **of_values, COUNT: "bigint"}
+    if dict(tables[ST]) != layout or len(layout) != len(of_values) + 2:
         faults.append(f"st must have {', '.join(f'{n} {t}' for n, t in layout.items())}")
     in_qit = dict(tables[QIT])
     if in_qit.get(BUCKET_ID) != "bigint":
         faults.append(f"qit must have {BUCKET_ID} bigint")
-    if sensitive.lower() in {n.lower() for n in in_qit}:
-        faults.append(f"the sensitive column {sensitive!r} stands in qit beside the quasi-identifiers")
+    faults += [
+        f"the sensitive column {name!r} stands in qit beside the quasi-identifiers"
+        for name in sensitive
+        if name.lower() in {n.lower() for n in in_qit}
+    ]
     if columns is not None:
+        asked_of = [name.lower() for name in columns.sensitive_names]
+        if sorted(name.lower() for name in sensitive) != sorted(asked_of):
+            faults.append(
+                f"the sensitive columns are {', '.join(asked_of)}, and something is promised of {', '.join(sensitive)}"
+            )
         allowed = {n.lower() for n in (*columns.quasi_identifier_names, *columns.other, BUCKET_ID)}
         faults += [
             f"{n!r} in qit is no quasi-identifier and not named under other" for n in in_qit if n.lower() not in allowed

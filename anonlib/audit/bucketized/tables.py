@@ -30,9 +30,11 @@ def scan(
     fake_values: int,
     salt: int,
     few: bool,
+    published: Sequence[str],
 ) -> tuple[QitFacts, StFacts]:
     """Everything the audit wants of `qit` and of `st`: one job where there are `few` records, else two. `values` are the texts of the
-    known sensitive values, `largest` the largest sum of counts that any bucket may have.
+    known sensitive values, `largest` the largest sum of counts that any bucket may have, `published` the columns of `st` that its
+    checksum is over (it may have one of ours besides, see `anonlib.audit.bucketized.audit`).
 
     A row of `st` is known by its kind, its value with its count: a salted hash of the value with the count in the low bits. The hash
     keeps 64 bits less those of `largest`, is salted afresh, and is drawn again if two known values collide; an unknown value
@@ -42,7 +44,7 @@ def scan(
     code_of, value_salt = _value_hashes(st, sensitive, values, bits)
     capped = f"least(greatest(coalesce({quoted(COUNT)}, 0L), 0L), {largest + 1}L)"
     kind = f"shiftleft(xxhash64({salted(value_salt)}, {quoted(sensitive)}), {bits}) | {capped}"
-    lines = select(st, {BUCKET_ID: BUCKET_ID, "n": capped, "kind": kind, "row": row_hash(st)})
+    lines = select(st, {BUCKET_ID: BUCKET_ID, "n": capped, "kind": kind, "row": row_hash(st, published)})
     # A tampered table may hold any number of unknown values; more kinds than known values can make are not fetched.
     limit = (len(values) + 2) * (largest + 2)
     per_kind = aggregate(lines, ["kind"], {"n": "count(1)", **sum_columns("row", "c")})

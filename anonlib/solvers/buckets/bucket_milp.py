@@ -257,7 +257,7 @@ class _IntegerProgram:
         constraints = [LinearConstraint(total, missing, missing)]
         if len(rows):
             constraints.append(LinearConstraint(rows, least, np.inf))
-        with _standard_output_kept_clean():
+        with standard_output_kept_clean():
             solved = milp(
                 self.steps,
                 constraints=constraints,
@@ -281,7 +281,7 @@ class _IntegerProgram:
 
 
 @contextmanager
-def _standard_output_kept_clean() -> Iterator[None]:
+def standard_output_kept_clean() -> Iterator[None]:
     """HiGHS has prints of its own that no option silences; standard output belongs to results, so they go to standard error."""
     sys.stdout.flush()
     try:

@@ -1,0 +1,20 @@
+"""The sensitive value of a row of `st/` as the manifest knows it, of one column or of two together."""
+
+from __future__ import annotations
+
+from anonlib.engine.compound import text_of
+from anonlib.engine.relational import DataFrame
+from anonlib.engine.tables import types
+from anonlib.release.bucketized import sensitive_columns
+from anonlib.release.manifest import Manifest
+
+
+def sensitive_types(st: DataFrame, manifest: Manifest) -> dict[str, str]:
+    """{sensitive column of `st`: its Spark type}, in the manifest's order."""
+    kinds = types(st)
+    return {name: kinds[name] for name in sensitive_columns(manifest)}
+
+
+def value_of(st: DataFrame, manifest: Manifest) -> str:
+    """SQL over `st`: the text of a row's sensitive value, or of its combination, as the manifest writes it."""
+    return text_of(sensitive_types(st, manifest))

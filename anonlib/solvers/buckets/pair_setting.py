@@ -1,0 +1,480 @@
+"""How many buckets of which sizes, where the values of two sensitive columns are bounded at once.
+
+Buckets can be composed where each column's values fit by themselves (`anonlib.solvers.buckets.pair_kinds`), so what is to be chosen is how
+many buckets b_j of each size S_j there are and how many records r_cj of each combination c they take, with
+
+    sum_j r_cj = o_c        sum_c r_cj = S_j b_j        sum of r_cj over the combinations of a value v <= floor(f'_v S_j) b_j,
+
+for all values v of both columns: an integer program with the loss sum_j (S_j - 1)^2 b_j. Its linear relaxation gives a bound, exact
+whatever floating point did (`_proven_bound`), and the sizes that are worth trying. Three answers are tried, each checked in integers, and
+the best is taken:
+
+    even     one size S and S + 1, the smallest S with x_v <= floor(n / S) floor(f'_v S) for all values: always there if any S is
+    rounded  the relaxation over those sizes, with room for rounding in it: for many records
+    whole    the integer program over those sizes, while time lasts: for few
+
+The record partition of several sizes is a three-way transportation problem, which no flow decides; hence the integer program.
+
+Cost: a linear program of m q variables and m + (M_1 + M_2 + 1) q rows; of more than `MOST_VARIABLES`, sizes are thinned out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.sparse import coo_matrix, csr_matrix, vstack
+
+from anonlib.arrays import BoolArray, Float64Array, Int64Array
+from anonlib.errors import OutOfTime, SpecError, Unsatisfiable
+from anonlib.exact import ceil_over
+from anonlib.privacy.buckets import BucketSetting, BucketSolution
+from anonlib.privacy.column_pair import PairCounts, PairThresholds
+from anonlib.solvers.buckets.bucket_milp import standard_output_kept_clean
+from anonlib.solvers.buckets.pair_kinds import BucketKind, even_kinds
+
+MOST_COMBINATIONS = 5_000
+"""Combinations that buckets are composed of: a flow is needed for about each of them."""
+MOST_VARIABLES = 60_000
+MOST_SIZES = 8
+"""Sizes that the integer program chooses among."""
+MOST_WHOLE = 10_000_000
+"""Records up to which the integer program is tried: beyond, HiGHS's tolerances are worth more than a record."""
+_PRICE = 1 << 20
+"""Prices of the relaxation are taken in this part of a unit."""
+_SEARCHED = 100_000
+"""The largest size that a refusal looks for."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairTable:
+    """What the solver sees of a table: counts, and exact capacities.
+
+    records    : (m,) int64, of each combination; codes : (2, m) int64, the numbers of its values
+    sizes      : (q,) int64, ascending
+    capacities : of each column, (M_k, q) int64, floor(f'_v S_j)
+    """
+
+    records: Int64Array
+    codes: Int64Array
+    sizes: Int64Array
+    capacities: tuple[Int64Array, Int64Array]
+
+    @staticmethod
+    def of(counts: PairCounts, thresholds: PairThresholds, sizes: Int64Array) -> PairTable:
+        """The table with these bucket sizes."""
+        first, second = (of_column.capacities(sizes.tolist()) for of_column in thresholds.columns)
+        return PairTable(counts.combined.counts, counts.codes, sizes, (first, second))
+
+    @property
+    def n(self) -> int:
+        """How many records there are."""
+        return int(self.records.sum())
+
+    @property
+    def costs(self) -> Int64Array:
+        """(q,) int64: (S_j - 1)^2."""
+        return (self.sizes - 1) ** 2
+
+    def allowed(self) -> BoolArray:
+        """(m, q) bool: whether a bucket of each size may hold a record of each combination."""
+        first, second = (capacity[self.codes[k]] > 0 for k, capacity in enumerate(self.capacities))
+        return np.asarray(first & second)
+
+    def only(self, columns: Int64Array) -> PairTable:
+        """The same with the sizes at these positions."""
+        first, second = (capacity[:, columns] for capacity in self.capacities)
+        return PairTable(self.records, self.codes, self.sizes[columns], (first, second))
+
+    def held(self, records: Int64Array) -> tuple[Int64Array, Int64Array]:
+        """How many of `records`, (m,) or (m, q), each value of either column has: (M_1, ...) and (M_2, ...)."""
+        sums = []
+        for k in (0, 1):
+            of_values = np.zeros((len(self.capacities[k]), *records.shape[1:]), dtype=np.int64)
+            np.add.at(of_values, self.codes[k], records)
+            sums.append(of_values)
+        return sums[0], sums[1]
+
+
+@dataclass(frozen=True, eq=False)
+class PairSolution:
+    """The chosen buckets: `solution` as of one column, its partition over combinations, and what the buckets hold, by size."""
+
+    solution: BucketSolution
+    kinds: tuple[BucketKind, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """Parts of the table: of each, (m,) records that are spread evenly over `numbers[i]` buckets."""
+
+    parts: tuple[Int64Array, ...]
+    numbers: tuple[int, ...]
+
+    @property
+    def loss(self) -> int:
+        loss = 0
+        for part, number in zip(self.parts, self.numbers, strict=True):
+            size, larger = divmod(int(part.sum()), number)
+            loss += (number - larger) * (size - 1) ** 2 + larger * size**2
+        return loss
+
+
+def solve(counts: PairCounts, thresholds: PairThresholds, max_bucket_size: int, time_limit: float) -> PairSolution:
+    """The buckets for these counts and thresholds, of at most `max_bucket_size` records. `time_limit` is in seconds.
+
+    Raises SpecError for an empty table or more than MOST_COMBINATIONS combinations; Unsatisfiable, with a size that would do, where there
+    are no such buckets; OutOfTime where none were found and it is not proven that there are none.
+    """
+    started = time.perf_counter()
+    if counts.m == 0:
+        raise SpecError("the table has no records, so there is nothing to put into buckets; check the input path")
+    if counts.m > MOST_COMBINATIONS:
+        raise SpecError(
+            f"columns.sensitive: {counts.m:,} combinations of values occur, and at most {MOST_COMBINATIONS:,} can be protected together; "
+            "coarsen one of the columns, or withhold it as an identifier"
+        )
+    table = PairTable.of(counts, thresholds, _sizes(counts, thresholds, max_bucket_size))
+    if len(table.sizes) == 0:
+        raise Unsatisfiable(_refusal(counts, thresholds, max_bucket_size))
+    even = _even(table)
+    relaxed = _relaxed(_thinned(table), started + time_limit)
+    if even is None and not relaxed.feasible:
+        raise Unsatisfiable(_refusal(counts, thresholds, max_bucket_size))
+    answers = [even, *_other_answers(table, even, relaxed, started + time_limit)]
+    best = min((answer for answer in answers if answer is not None), key=lambda answer: answer.loss, default=None)
+    if best is None:
+        raise OutOfTime(
+            f"no buckets of at most {max_bucket_size} records were found that keep the thresholds of both columns, nor a proof that there "
+            "are none; raise time_limit, max_bucket_size or the thresholds"
+        )
+    return _solution(table, best, relaxed.bound, started)
+
+
+def even_size(counts: PairCounts, thresholds: PairThresholds, sizes: Int64Array) -> int | None:
+    """The smallest S of `sizes` such that all records fit into floor(n / S) buckets of equal size, or one more; None for none. O(m q)."""
+    table = PairTable.of(counts, thresholds, sizes)
+    fits = _fits_evenly(table)
+    return int(sizes[np.argmax(fits)]) if fits.any() else None
+
+
+def _sizes(counts: PairCounts, thresholds: PairThresholds, max_bucket_size: int) -> Int64Array:
+    """The sizes to choose among: no bucket can hold fewer than 1 / f' records of any combination."""
+    smallest = min(ceil_over(1, f) for f in thresholds.of_combinations(counts.codes))
+    return np.arange(smallest, min(max_bucket_size, counts.n) + 1, dtype=np.int64)
+
+
+def _thinned(table: PairTable) -> PairTable:
+    """The table with as many sizes as make no more than MOST_VARIABLES, the smallest and the largest among them."""
+    most = max(2, MOST_VARIABLES // len(table.records))
+    if len(table.sizes) <= most:
+        return table
+    return table.only(np.unique(np.linspace(0, len(table.sizes) - 1, most).astype(np.int64)))
+
+
+def _fits_evenly(table: PairTable) -> BoolArray:
+    """(q,) bool: whether each value of both columns fits into floor(n / S_j) buckets of S_j."""
+    numbers = table.n // table.sizes
+    first, second = table.held(table.records)
+    of_first, of_second = (capacity * numbers for capacity in table.capacities)
+    return np.asarray((first[:, None] <= of_first).all(axis=0) & (second[:, None] <= of_second).all(axis=0))
+
+
+def _even(table: PairTable) -> _Answer | None:
+    """All records spread evenly over the most buckets that hold them, of one size or two that follow one another; None for none."""
+    for j in np.flatnonzero(_fits_evenly(table)).tolist():
+        number = table.n // int(table.sizes[j])
+        if -(-table.n // number) <= table.sizes[-1]:
+            return _Answer((table.records,), (number,))
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Relaxed:
+    """The linear relaxation: (q,) fractional numbers of buckets, a proven bound on the loss, and whether it has a solution."""
+
+    sizes: Int64Array
+    numbers: Float64Array
+    bound: int
+    feasible: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Program:
+    """The program's rows over its variables: r_cj where a bucket may hold them, then b_j.
+
+    place : (m, q) int64, the variable of each r_cj, -1 for none
+    """
+
+    table: PairTable
+    place: Int64Array
+
+    @staticmethod
+    def of(table: PairTable) -> _Program:
+        allowed = table.allowed()
+        place = np.full(allowed.shape, -1, dtype=np.int64)
+        place[allowed] = np.arange(int(allowed.sum()))
+        return _Program(table, place)
+
+    @property
+    def variables(self) -> int:
+        return int((self.place >= 0).sum()) + len(self.table.sizes)
+
+    def equalities(self) -> tuple[csr_matrix, Int64Array]:
+        """All records of each combination are placed, and all buckets are full."""
+        combination, size = np.nonzero(self.place >= 0)
+        variable = self.place[combination, size]
+        m, q, first_number = *self.place.shape, self.variables - len(self.table.sizes)
+        ones = np.ones(len(variable))
+        entries = [
+            (ones, combination, variable),
+            (ones, m + size, variable),
+            (-self.table.sizes.astype(np.float64), m + np.arange(q), first_number + np.arange(q)),
+        ]
+        return _matrix(entries, m + q, self.variables), np.concatenate([self.table.records, np.zeros(q, np.int64)])
+
+    def capacities(self) -> csr_matrix:
+        """Rows A with A x <= 0: of the values of the first column, then of the second, size after size."""
+        combination, size = np.nonzero(self.place >= 0)
+        variable = self.place[combination, size]
+        q, first_number = len(self.table.sizes), self.variables - len(self.table.sizes)
+        blocks = []
+        for k, capacity in enumerate(self.table.capacities):
+            value, column = np.divmod(np.arange(capacity.size), q)
+            entries = [
+                (np.ones(len(variable)), self.table.codes[k][combination] * q + size, variable),
+                (-capacity.reshape(-1).astype(np.float64), value * q + column, first_number + column),
+            ]
+            blocks.append(_matrix(entries, capacity.size, self.variables))
+        return vstack(blocks).tocsr()
+
+    def costs(self) -> Float64Array:
+        costs = np.zeros(self.variables)
+        costs[self.variables - len(self.table.sizes) :] = self.table.costs
+        return costs
+
+    def records(self, solved: Float64Array) -> Float64Array:
+        """(m, q): r_cj of a solution."""
+        return np.where(self.place >= 0, solved[self.place], 0.0)
+
+    def numbers(self, solved: Float64Array) -> Float64Array:
+        """(q,): b_j of a solution."""
+        return solved[self.variables - len(self.table.sizes) :]
+
+
+def _matrix(entries: list[tuple[Float64Array, Int64Array, Int64Array]], rows: int, columns: int) -> csr_matrix:
+    data, row, column = (np.concatenate(parts) for parts in zip(*entries, strict=True))
+    return coo_matrix((data, (row, column)), shape=(rows, columns)).tocsr()
+
+
+def _relaxed(table: PairTable, deadline: float) -> _Relaxed:
+    """Solve the linear relaxation. Where time runs out before it is, nothing is known: the bound is 0."""
+    program = _Program.of(table)
+    matrix, needs = program.equalities()
+    above = program.capacities()
+    seconds = max(0.1, deadline - time.perf_counter())
+    scale = 1.0 / table.n
+    solved = linprog(
+        program.costs(),
+        A_ub=above,
+        b_ub=np.zeros(above.shape[0]),
+        A_eq=matrix,
+        b_eq=needs * scale,
+        method="highs",
+        options={"time_limit": seconds},
+    )
+    q = len(table.sizes)
+    if solved.x is None:
+        return _Relaxed(table.sizes, np.zeros(q), 0, solved.status != 2)
+    prices = np.maximum(0.0, -solved.ineqlin.marginals)
+    return _Relaxed(table.sizes, program.numbers(solved.x) * table.n, _proven_bound(table, prices), True)
+
+
+def _proven_bound(table: PairTable, prices: Float64Array) -> int:
+    """A bound on any loss over these sizes from prices of the capacities, in integers: whatever the floats are worth, it holds.
+
+    For prices y, z >= 0 let p_j = ((S_j - 1)^2 - sum_v floor(f'_v S_j) y_vj) / S_j. As capacities are kept, a loss is at least the sum over
+    combinations and sizes of r_cj (p_j + y_aj + z_dj), which is at least sum_c o_c min_j (p_j + y_aj + z_dj).
+    """
+    q = len(table.sizes)
+    cut = len(table.capacities[0]) * q
+    y, z = (
+        np.floor(np.minimum(part, 1e9) * _PRICE).astype(np.int64).reshape(-1, q)
+        for part in (prices[:cut], prices[cut:])
+    )
+    paid = [
+        sum(
+            int(c) * int(p)
+            for of, price in ((0, y), (1, z))
+            for c, p in zip(table.capacities[of][:, j], price[:, j], strict=True)
+        )
+        for j in range(q)
+    ]
+    each = np.array(
+        [(int(c) * _PRICE - w) // int(s) for c, w, s in zip(table.costs, paid, table.sizes, strict=True)], dtype=object
+    )
+    total = each[None, :] + y[table.codes[0]] + z[table.codes[1]]
+    allowed = table.allowed()
+    value = sum(
+        int(records) * min(int(t) for t in total[c][allowed[c]])
+        for c, records in enumerate(table.records)
+        if allowed[c].any()
+    )
+    return max(0, -(-value // _PRICE))
+
+
+def _other_answers(
+    table: PairTable, even: _Answer | None, relaxed: _Relaxed, deadline: float
+) -> Iterator[_Answer | None]:
+    """What rounding and the integer program find over the sizes that the relaxation uses, and those of the even answer."""
+    if not relaxed.feasible or (even is not None and even.loss <= relaxed.bound):
+        return
+    small = table.only(_worth_trying(table, even, relaxed))
+    yield _rounded(small)
+    if table.n <= MOST_WHOLE and (seconds := deadline - time.perf_counter()) > 0:
+        yield _whole(small, seconds)
+
+
+def _worth_trying(table: PairTable, even: _Answer | None, relaxed: _Relaxed) -> Int64Array:
+    """Positions of up to MOST_SIZES sizes: those of which the relaxation has most records."""
+    records = relaxed.numbers * relaxed.sizes
+    first = [
+        int(s) for s, r in sorted(zip(relaxed.sizes, records, strict=True), key=lambda it: -it[1]) if r > 1e-9 * table.n
+    ]
+    wanted = first[: MOST_SIZES - 2]
+    if even is not None:
+        size = table.n // even.numbers[0]
+        wanted += [s for s in (size, size + 1) if s <= table.sizes[-1]]
+    wanted += [s + 1 for s in wanted if s + 1 <= table.sizes[-1]]
+    chosen = sorted(set(list(dict.fromkeys(wanted))[:MOST_SIZES]))
+    return np.asarray(np.searchsorted(table.sizes, np.array(chosen, dtype=np.int64)), dtype=np.int64)
+
+
+def _rounded(table: PairTable) -> _Answer | None:
+    """The relaxation over these sizes, its records rounded; it leaves room for that. None where the rounded one is not valid."""
+    program = _Program.of(table)
+    matrix, needs = program.equalities()
+    above = program.capacities()
+    slack = np.concatenate(
+        [
+            (np.bincount(table.codes[k], minlength=len(capacity))[:, None] + 2 * capacity).reshape(-1)
+            for k, capacity in enumerate(table.capacities)
+        ]
+    )
+    scale = 1.0 / table.n
+    solved = linprog(
+        program.costs(),
+        A_ub=above,
+        b_ub=-slack * scale,
+        A_eq=matrix,
+        b_eq=needs * scale,
+        method="highs",
+        options={"time_limit": 30.0},
+    )
+    if solved.x is None:
+        return None
+    return _of_records(table, _whole_rows(program.records(solved.x) * table.n, table.records))
+
+
+def _whole_rows(fractional: Float64Array, totals: Int64Array) -> Int64Array:
+    """(m, q) whole numbers near `fractional` whose rows sum to `totals`: rounded down, then up where most was cut off."""
+    whole = np.floor(np.maximum(fractional, 0.0) + 1e-9).astype(np.int64)
+    rest = fractional - whole
+    for i in range(len(totals)):
+        missing = int(totals[i] - whole[i].sum())
+        order = np.argsort(-rest[i] if missing > 0 else rest[i] + (whole[i] == 0) * 2.0, kind="stable")
+        for step in range(abs(missing)):
+            whole[i, order[step % len(order)]] += 1 if missing > 0 else -1
+    return whole
+
+
+def _whole(table: PairTable, seconds: float) -> _Answer | None:
+    """The integer program over these sizes. None where it finds nothing valid within `seconds`."""
+    program = _Program.of(table)
+    matrix, needs = program.equalities()
+    above = program.capacities()
+    with standard_output_kept_clean():
+        solved: Any = milp(
+            program.costs(),
+            constraints=[LinearConstraint(matrix, needs, needs), LinearConstraint(above, -np.inf, 0)],
+            bounds=Bounds(0, table.n),
+            integrality=np.ones(program.variables, dtype=np.int64),
+            options={"time_limit": max(0.1, seconds), "mip_rel_gap": 0},
+        )
+    if solved.x is None:
+        return None
+    records = np.rint(program.records(solved.x)).astype(np.int64)
+    return _of_records(table, records) if (records.sum(axis=1) == table.records).all() else None
+
+
+def _of_records(table: PairTable, records: Int64Array) -> _Answer | None:
+    """Each size's records in as many buckets as they fill, which may be larger by one. None where a value would not fit, or a bucket is
+    larger than allowed."""
+    if (records < 0).any():
+        return None
+    parts, numbers = [], []
+    held = table.held(records)
+    for j, size in enumerate(table.sizes.tolist()):
+        total = int(records[:, j].sum())
+        if not total:
+            continue
+        number = total // size
+        if number == 0 or -(-total // number) > table.sizes[-1]:
+            return None
+        if any((held[k][:, j] > table.capacities[k][:, j] * number).any() for k in (0, 1)):
+            return None
+        parts.append(records[:, j])
+        numbers.append(number)
+    return _Answer(tuple(parts), tuple(numbers))
+
+
+def _solution(table: PairTable, answer: _Answer, bound: int, started: float) -> PairSolution:
+    """The answer with what its buckets hold, checked."""
+    kinds = [
+        kind for part, b in zip(answer.parts, answer.numbers, strict=True) for kind in even_kinds(part, table.codes, b)
+    ]
+    kinds.sort(key=lambda kind: kind.size)  # stable
+    check(table, kinds)
+    setting = BucketSetting.of((kind.size, kind.number) for kind in kinds)
+    partition = np.zeros((len(table.records), len(setting.sizes)), dtype=np.int64)
+    for kind in kinds:
+        partition[kind.codes, setting.sizes.index(kind.size)] += kind.counts * kind.number
+    bound = min(bound, setting.loss)
+    status = "optimal" if bound == setting.loss else "heuristic"
+    seconds = time.perf_counter() - started
+    return PairSolution(BucketSolution(setting, partition, "optimal", bound, status, seconds), tuple(kinds))
+
+
+def check(table: PairTable, kinds: list[BucketKind]) -> None:
+    """Raise AssertionError unless these buckets hold exactly the table's records, and no more of any value of a column than they may."""
+    placed = np.zeros(len(table.records), dtype=np.int64)
+    for kind in kinds:
+        placed[kind.codes] += kind.counts * kind.number
+        j = int(np.searchsorted(table.sizes, kind.size))
+        if j == len(table.sizes) or table.sizes[j] != kind.size or kind.number < 1:
+            raise AssertionError(f"{kind.number} buckets of size {kind.size}, which is none of the sizes")
+        bucket = np.zeros(len(table.records), dtype=np.int64)
+        bucket[kind.codes] = kind.counts
+        if any((held > table.capacities[k][:, j]).any() for k, held in enumerate(table.held(bucket))):
+            raise AssertionError(
+                f"a bucket of size {kind.size} holds more records of a value than its threshold allows"
+            )
+    if (placed != table.records).any():
+        raise AssertionError("the buckets lose or invent records of a combination")
+
+
+def _refusal(counts: PairCounts, thresholds: PairThresholds, max_bucket_size: int) -> str:
+    """Why there are no buckets of these sizes, and a size that does."""
+    why = f"no buckets of at most {max_bucket_size} records keep the thresholds of both sensitive columns"
+    low, works = max_bucket_size, None
+    while works is None and low < min(counts.n, _SEARCHED):
+        high = min(2 * low, counts.n, _SEARCHED)
+        works = even_size(counts, thresholds, np.arange(low + 1, high + 1, dtype=np.int64))
+        low = high
+    if works is None or works >= counts.n:
+        return f"{why}; raise the thresholds"
+    return f"{why}; max_bucket_size {-(-counts.n // (counts.n // works))} works, or raise the thresholds"

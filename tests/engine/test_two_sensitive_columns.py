@@ -1,0 +1,199 @@
+"""Buckets of two sensitive columns through the public door: published, explained, asked, audited alone and with the original, refused."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from fractions import Fraction
+
+import pyarrow as pa
+import pytest
+
+import anonlib
+from anonlib.audit.bucketized.audit import audit
+from anonlib.release.manifest import Manifest
+from tests.door import people
+
+pytestmark = pytest.mark.spark
+
+ILLNESSES = ("flu", "gout", "HIV", "mumps|measles", None)
+DRUGS = (1, 2, 3, 4)
+SENSITIVE = ("illness", "drug")
+PRIVACY = {"default": "1/2", "columns": {"drug": {"theta": "1.5", "offset": "0.1", "thresholds": {"4": "2/5"}}}}
+METHOD = {"bucketize": {"privacy": PRIVACY, "max_bucket_size": 12, "time_limit": 10}}
+
+
+def patients(n: int = 60) -> pa.Table:
+    """Drugs follow illnesses but for every fifth person: buckets by combination alone could hold one illness only."""
+    ill = [ILLNESSES[i % 5] for i in range(n)]
+    drug = [DRUGS[(i % 5 + (i % 25 == 7) + 2 * (i % 15 == 4)) % 4] for i in range(n)]
+    return people(n).set_column(3, "illness", pa.array(ill)).append_column("drug", pa.array(drug, pa.int32()))
+
+
+def columns(door) -> dict:
+    return door.spec("-")["columns"] | {"sensitive": list(SENSITIVE)}
+
+
+def test_a_release_keeps_the_thresholds_of_both_columns(door):
+    table = patients()
+    source = door.input(table)
+    outcome = door.run(source, method=METHOD, columns=columns(door), missing={"sensitive": "keep"})
+    outcome.published()
+    manifest, guarantee = outcome.manifest, outcome.manifest.guarantee
+    records = table.to_pylist()
+
+    st = outcome.table("st")
+    assert list(st[0]) == ["bucket_id", "illness", "drug", "count"]
+    pairs = Counter((r["illness"], r["drug"]) for r in records)
+    listed: Counter = Counter()
+    held: dict = defaultdict(lambda: defaultdict(Counter))
+    for row in st:
+        listed[row["illness"], row["drug"]] += row["count"]
+        for name in SENSITIVE:
+            held[row["bucket_id"]][name][row[name]] += row["count"]
+    assert listed == pairs
+    for part in guarantee.also:
+        for value in part.values:
+            own = value.value if part.sensitive == "illness" else int(value.value)
+            shares = [Fraction(b[part.sensitive][own], b[part.sensitive].total()) for b in held.values()]
+            assert max(shares) == Fraction(value.achieved) <= Fraction(value.threshold)
+    asked = {v.value: v.threshold for v in guarantee.also[1].values}
+    drugs = Counter(r["drug"] for r in records)
+    assert asked == {
+        str(d): "0.4" if d == 4 else str(float(Fraction(3, 2) * drugs[d] / 60 + Fraction(1, 10))) for d in DRUGS
+    }
+    assert guarantee.sensitive == "illness and drug"
+    assert "Nor can a value of illness together with one of drug" in guarantee.words
+
+    code, checks = door.audit(outcome.output, source)
+    assert code == 0, [check for check in checks if not check["passed"]]
+    names = {check["name"] for check in checks}
+    assert {
+        "F'-privacy of each sensitive column",
+        "values of each sensitive column",
+        "original: values in their buckets",
+    } <= names
+
+    opened = anonlib.open_release(str(outcome.output), door.spark)
+    whole = opened.count("illness = 'flu' AND drug >= 2")
+    assert (whole.low, whole.high) == (2 * (sum(n for (i, d), n in pairs.items() if i == "flu" and d >= 2),))
+    for where, meets in {
+        "age < 40 AND illness = 'flu'": lambda r: r["age"] < 40 and r["illness"] == "flu",
+        "age < 40 AND drug = 3": lambda r: r["age"] < 40 and r["drug"] == 3,
+        "country = 'Peru' AND illness IS NULL AND drug IN (1, 2)": lambda r: (
+            r["country"] == "Peru" and r["illness"] is None and r["drug"] in (1, 2)
+        ),
+    }.items():
+        found = opened.count(where)
+        assert found.low <= sum(map(meets, records)) <= found.high
+    groups = opened.group_rows("country", *SENSITIVE)
+    of_groups = {(r["country"], r["illness"], r["drug"]): (r["low"], r["high"]) for r in groups}
+    for key, n in Counter((r["country"], r["illness"], r["drug"]) for r in records).items():
+        assert of_groups[key][0] <= n <= of_groups[key][1]
+    with pytest.raises(anonlib.SpecError, match="'drug' is one of 2 sensitive columns"):
+        opened.mean("drug")
+    assert opened.mean("age").estimate == pytest.approx(sum(r["age"] for r in records) / 60)
+
+    explained = json.loads(door.call("explain", str(door.home / "spec-1.yaml"), "--json").out)
+    assert explained["setting"] == [s.model_dump() for s in manifest.solver.setting]
+    assert [v["threshold"] for v in explained["columns"]["drug"]] == [v.threshold for v in guarantee.also[1].values]
+
+    evaluated = door.call("evaluate", str(outcome.output), "--original", str(source), "--queries", "20", "--json")
+    assert evaluated.code == 0, evaluated.err
+    assert door.call("report", str(outcome.output), "-o", str(door.home / "report.html")).code == 0
+    assert "illness and drug" in (door.home / "report.html").read_text(encoding="utf-8")
+    attacked = door.call("evaluate", str(outcome.output), "--original", str(source), "--attacks", "--json")
+    assert attacked.code == 2
+    assert "no attacks are played on two sensitive columns" in attacked.err
+
+    _tampered(door, outcome, st)
+
+
+def _tampered(door, outcome, st) -> None:
+    """Releases and manifests that promise more than they keep."""
+    kind, manifest = "bucket_id bigint, illness string, drug int, count bigint", outcome.manifest
+    qit = door.spark.read.parquet(str(outcome.output / "qit"))
+    told = exchanged(st)
+    changed = door.spark.createDataFrame([tuple(row.values()) for row in told], kind)
+    failed = {check.name for check in audit({"qit": qit, "st": changed}, manifest).failures}
+    assert {
+        "F'-privacy of each sensitive column",
+        "achieved is within asked",
+        "achieved shares of each sensitive column",
+    } <= failed
+    assert "F'-privacy" not in failed
+
+    right = {"qit": qit, "st": door.spark.read.parquet(str(outcome.output / "st"))}
+
+    def fails(change) -> set[str]:
+        facts = json.loads(manifest.to_json())
+        change(facts["guarantee"])
+        return {check.name for check in audit(right, Manifest.model_validate(facts)).failures}
+
+    assert not fails(lambda g: None)
+    assert fails(lambda g: g["also"][0]["values"][0].update(threshold="1")) == {"values of each sensitive column"}
+    assert fails(lambda g: g["also"].pop()) >= {"columns"}
+    assert fails(lambda g: g["also"].clear()) >= {"columns"}
+    assert fails(lambda g: g["also"].reverse()) >= {"columns"}
+    assert "values of each sensitive column" in fails(lambda g: g["also"][0]["values"].pop())
+    assert fails(lambda g: g["also"][1].update(words="Nothing is promised.")) == {"guarantee in words for drug"}
+    assert fails(lambda g: g["also"][1]["values"][1].update(achieved="0.01")) == {
+        "achieved shares of each sensitive column"
+    }
+
+
+def exchanged(st):
+    """Two buckets exchange single records until a value of one column is above its threshold, no combination above its own."""
+    buckets: dict = defaultdict(Counter)
+    for row in st:
+        buckets[row["bucket_id"]][row["illness"], row["drug"]] += row["count"]
+    for one in buckets:
+        for other in buckets:
+            for mine in list(buckets[one]):
+                for theirs in list(buckets[other]):
+                    moved = {b: Counter(c) for b, c in buckets.items()}
+                    moved[one] += Counter({theirs: 1})
+                    moved[one] -= Counter({mine: 1})
+                    moved[other] += Counter({mine: 1})
+                    moved[other] -= Counter({theirs: 1})
+                    ill: Counter = Counter()
+                    for (illness, _), n in moved[one].items():
+                        ill[illness] += n
+                    size = ill.total()
+                    if max(ill.values()) * 2 > size and all(5 * n <= 2 * size for n in moved[one].values()):
+                        return [
+                            {"bucket_id": b, "illness": i, "drug": d, "count": n}
+                            for b, held in moved.items()
+                            for (i, d), n in held.items()
+                        ]
+    raise AssertionError("no exchange breaks a threshold of one column alone")
+
+
+REFUSED = {
+    "thresholds of nobody's": ({"privacy": {"default": "1/2", "thresholds": {"flu": "1/3"}}}, "privacy.thresholds"),
+    "a threshold of nobody's null": ({"privacy": {"default": "1/2", "missing": "1/3"}}, "privacy.missing"),
+    "no column": ({"privacy": {"default": "1/2", "columns": {"drugs": {"l": 2}}}}, "did you mean 'drug'"),
+    "nothing of one": ({"privacy": {"columns": {"drug": {"l": 2}}}}, "nothing is promised of 'illness'"),
+    "fakes": ({"privacy": {"l": 2}, "fake_values": 1}, "no fakes are listed"),
+    "two sizes": ({"privacy": {"l": 2}, "solver": "two_size"}, "the solver is optimal"),
+    "bands": ({"privacy": {"l": 2}, "mix_companions": True}, "kinds of buckets vary as it is"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_says_nothing_of_two_columns_is_refused(door, case):
+    parameters, words = REFUSED[case]
+    spec = door.spec("nowhere", method={"bucketize": parameters}, columns=columns(door))
+    door.run_spec(spec).refused(2, words)
+
+
+def test_three_columns_a_hierarchy_and_columns_of_one_are_refused(door):
+    three = columns(door) | {"sensitive": ["illness", "drug", "dose"]}
+    door.run_spec(door.spec("nowhere", columns=three)).refused(2, "bucketize protects 2 sensitive columns")
+    tree = door.home / "tree.csv"
+    tree.write_text("flu,ill,any\n")
+    above = columns(door) | {"sensitive": [{"name": "illness", "hierarchy": str(tree)}, "drug"]}
+    method = {"bucketize": {"privacy": {"l": 2}}}
+    door.run_spec(door.spec("nowhere", columns=above, method=method)).refused(2, "makes no use of a hierarchy")
+    of_one = {"bucketize": {"privacy": {"columns": {"illness": {"l": 2}}}}}
+    door.run_spec(door.spec("nowhere", method=of_one)).refused(2, "there is one sensitive column")
