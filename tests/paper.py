@@ -76,6 +76,20 @@ def nodes(buckets: Sequence[Bucket], labels: Sequence[str], rows: Sequence[Seque
 # --- bucketized -----------------------------------------------------------------------------------------------------------------
 
 
+def columns_of_two(buckets: Sequence[Bucket], values: Sequence[Sequence[str]]) -> tuple[tuple[Entry, ...], ...]:
+    """What each bucket holds of each value of either column, counted combination by combination, "first|second"."""
+    of_columns = []
+    for k, listed in enumerate(values):
+        entries = []
+        for code, value in enumerate(listed):
+            held = [(sum(n for c, n in b.items() if c.split("|")[k] == value), sum(b.values())) for b in buckets]
+            for count in sorted({c for c, _ in held if c}):
+                sizes = [size for c, size in held if c == count]
+                entries.append(Entry(code, count, len(sizes), min(sizes)))
+        of_columns.append(tuple(entries))
+    return tuple(of_columns)
+
+
 def bucketized(
     buckets: Sequence[Bucket],
     privacy: dict[str, Any],

@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 
 from anonlib.audit.achieved import NAME as ACHIEVED
+from anonlib.audit.bucketized.columns_judge import PRIVACY as COLUMNS
+from anonlib.audit.bucketized.columns_judge import VALUES as OF_COLUMNS
 from anonlib.audit.bucketized.nodes_judge import PRIVACY as NODES
 from anonlib.audit.bucketized.nodes_judge import TREE
 from anonlib.audit.promised import NAME as WORDS
@@ -321,6 +323,39 @@ def other_values(right: Any) -> Any:
     return Swapped
 
 
+def looser_second(right: Any) -> Any:
+    """The second column's thresholds doubled."""
+
+    def wrong(*given: Any) -> Any:
+        found = right(*given)
+        twice = tuple(min(Fraction(1), 2 * f) for f in found.columns[1].fractions)
+        return replace(found, columns=(found.columns[0], replace(found.columns[1], fractions=twice)))
+
+    return wrong
+
+
+def swapped_codes(right: Any) -> Any:
+    """Two combinations are counted with each other's value of the second column."""
+
+    def wrong(*given: Any) -> Any:
+        found = right.__func__(*given)
+        codes = found.codes.copy()
+        codes[1, [0, 1]] = codes[1, [1, 0]]
+        return replace(found, codes=codes)
+
+    return staticmethod(wrong)
+
+
+def room_for_more(right: Any) -> Any:
+    """A record more of every value than its threshold allows."""
+
+    def wrong(*given: Any) -> Any:
+        found = right.__func__(*given)
+        return replace(found, capacities=tuple(c + 1 for c in found.capacities))
+
+    return staticmethod(wrong)
+
+
 def drawn_evenly(right: Any) -> Any:
     """Fakes drawn whatever the values' frequency: the frequent ones are hardly ever fake."""
 
@@ -415,6 +450,12 @@ FAULTS = (
     Fault(f"{PRIVACY}.value_tree:value_tree", "a value out of its node", TREE, out_of_its_node, LUNGS),
     Fault(f"{PRIVACY}.value_tree:ValueTree.records", "half of them", TREE, lambda right: lambda self, counts: right(self, counts) // 2, LUNGS),
     Fault(f"{PRIVACY}.f_privacy:node_shares", "half of it", WORDS, lambda right: lambda *given: tuple((node, f / 2) for node, f in right(*given)), LUNGS),
+    Fault(f"{PRIVACY}.column_pair:pair_thresholds", "the second column's doubled", OF_COLUMNS, looser_second, trials.paired),
+    Fault(f"{PRIVACY}.column_pair:PairCounts.of", "values of two combinations exchanged", FOLLOWS, swapped_codes, trials.paired),
+    Fault(f"{PRIVACY}.column_pair:PairThresholds.of_combinations", "half of them", FOLLOWS, lambda right: lambda self, codes: tuple(f / 2 for f in right(self, codes)), trials.paired),
+    Fault(f"{KERNELS}.ranked.kind_deal:ByKind.__call__", "a bucket further", "buckets of qit and st", one_bucket_on, trials.paired),
+    Fault(f"{KERNELS}.ranked.kind_deal:stretches", "a value instead of another", "overall counts of sensitive values", a_value_less, trials.paired),
+    Fault("anonlib.solvers.buckets.pair_setting:PairTable.of", "a record more", COLUMNS, room_for_more, trials.paired),
     Fault("anonlib.solvers.buckets.node_limits:NodeLimits.of", "a record more", NODES, limits_up, LUNGS),
     Fault(f"{KERNELS}.ranked.round_robin:Deal.of", "values in the order of their codes", NODES, as_values_come, LUNGS),
     Fault(f"{KERNELS}.ranked.round_robin:Deal._mixed_line", "values in the order of their codes in a band", NODES, lambda right: lambda self, j: np.arange(len(self.partition)), LUNGS),

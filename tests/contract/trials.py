@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from anonlib import words
+from anonlib.audit.bucketized import columns_judge, nodes_judge
 from anonlib.audit.bucketized import judge as bucketized_judge
-from anonlib.audit.bucketized import nodes_judge
 from anonlib.audit.generalized import evidence as generalized_evidence
 from anonlib.audit.generalized import judge as generalized_judge
 from anonlib.audit.generalized.closeness import distance_of, distances_of_windows
@@ -37,12 +37,12 @@ from anonlib.kernels.classes import (
     take_out,
 )
 from anonlib.kernels.matching import ring_generalization
-from anonlib.kernels.ranked import perturb, round_robin
-from anonlib.methods import bucketize, heterogeneous
+from anonlib.kernels.ranked import kind_deal, perturb, round_robin
+from anonlib.methods import bucketize, bucketize_pair, heterogeneous
 from anonlib.methods import perturb as perturbing
 from anonlib.methods import sabre_window as window_classes
 from anonlib.privacy import class_requirements as requirements
-from anonlib.privacy import f_privacy, rho_privacy, subtables, t_closeness
+from anonlib.privacy import column_pair, f_privacy, rho_privacy, subtables, t_closeness
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.release.streamed import CLASS_BITS
 from anonlib.solvers.buckets import fake_values
@@ -140,6 +140,49 @@ def noded(privacy: Mapping[str, Any], *table: int) -> Callable[[], Verdict]:
         return bucketized_judge.judge(facts, paper.stating(found))
 
     return trial
+
+
+def paired() -> Verdict:
+    """Illness and ward bounded together: thresholds of both, even kinds of buckets, records dealt by kind."""
+    facts, found = on_paper()
+    return bucketized_judge.judge(facts, paper.stating(found))
+
+
+def on_paper() -> tuple[Any, dict[str, Any]]:
+    """What the tables of such a release hold, and its manifest."""
+    texts = ("a|x", "a|y", "b|x", "b|y", "c|x", "c|z")
+    counts = SensitiveCounts(texts, np.array([11, 9, 10, 10, 8, 12], dtype=np.int64))
+    pair = column_pair.PairCounts.of(counts, lambda combination: combination.split("|"))
+    asked = {"default": "1/2", "columns": {"ward": {"theta": "1", "offset": "1/5"}}}
+    wanted = Bucketize.model_validate({"privacy": asked, "max_bucket_size": 12, "time_limit": 5})
+    choice = bucketize_pair.choose_buckets(pair, wanted, ("illness", "ward"))
+    of = kind_deal.ByKind(kind_deal.KindDeal.of(choice.pair.kinds, counts.m), KEY)(*ranked(counts))
+    listed: list[dict[str, int]] = []
+    for stretch in kind_deal.stretches(choice.pair.kinds):
+        held = {texts[c]: n for c, n in zip(stretch.codes, stretch.counts, strict=True)}
+        listed += [held] * (stretch.stop - stretch.start)
+    bounds = dict(zip(texts, choice.thresholds.of_combinations(pair.codes), strict=True))
+    in_qit, stated = (
+        np.bincount(of, minlength=len(listed)).tolist(),
+        dict(zip(texts, counts.counts.tolist(), strict=True)),
+    )
+    facts, found = paper.bucketized(listed, wanted.privacy.to_public_dict(), bounds, in_qit=in_qit, stated=stated)
+    parts = bucketize_pair._guarantee(choice, "illness and ward", {"illness": "string", "ward": "string"}).model_dump()
+    shares = {v["value"]: v["achieved"] for v in found["guarantee"]["values"]}
+    for value in parts["values"]:
+        value["achieved"] = shares[value["value"]]
+    of_columns = paper.columns_of_two(listed, [[v["value"] for v in part["values"]] for part in parts["also"]])
+    for part, largest in zip(parts["also"], columns_judge.shares(of_columns), strict=True):
+        for i, value in enumerate(part["values"]):
+            value["achieved"] = text(largest.get(i, Fraction(0)))
+    found["guarantee"], rows = parts, found["tables"]["st"]["columns"]
+    found["tables"]["st"]["columns"] = [
+        rows[0],
+        *({"name": n, "type": "string", "role": "sensitive"} for n in ("illness", "ward")),
+        rows[-1],
+    ]
+    st = tuple((column["name"], column["type"]) for column in found["tables"]["st"]["columns"])
+    return replace(facts, columns={**facts.columns, "st": st}, columns_of_two=of_columns), found
 
 
 def faked(extra: int, *table: int) -> Callable[[], Verdict]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from fractions import Fraction
+from itertools import permutations, product
 
 import pyarrow as pa
 import pytest
 
 import anonlib
 from anonlib.audit.bucketized.audit import audit
-from anonlib.release.manifest import Manifest
+from anonlib.audit.promised import taken_apart
 from tests.door import people
+from tests.thorough import THOROUGH
 
 pytestmark = pytest.mark.spark
 
@@ -98,23 +100,25 @@ def test_a_release_keeps_the_thresholds_of_both_columns(door):
     assert explained["setting"] == [s.model_dump() for s in manifest.solver.setting]
     assert [v["threshold"] for v in explained["columns"]["drug"]] == [v.threshold for v in guarantee.also[1].values]
 
-    evaluated = door.call("evaluate", str(outcome.output), "--original", str(source), "--queries", "20", "--json")
-    assert evaluated.code == 0, evaluated.err
-    assert door.call("report", str(outcome.output), "-o", str(door.home / "report.html")).code == 0
-    assert "illness and drug" in (door.home / "report.html").read_text(encoding="utf-8")
     attacked = door.call("evaluate", str(outcome.output), "--original", str(source), "--attacks", "--json")
     assert attacked.code == 2
     assert "no attacks are played on two sensitive columns" in attacked.err
+    if THOROUGH:
+        evaluated = door.call("evaluate", str(outcome.output), "--original", str(source), "--queries", "20", "--json")
+        assert evaluated.code == 0, evaluated.err
+        assert door.call("report", str(outcome.output), "-o", str(door.home / "report.html")).code == 0
+        assert "illness and drug" in (door.home / "report.html").read_text(encoding="utf-8")
 
     _tampered(door, outcome, st)
 
 
 def _tampered(door, outcome, st) -> None:
-    """Releases and manifests that promise more than they keep."""
+    """A release that keeps its promise of every combination, and not that of each column."""
     kind, manifest = "bucket_id bigint, illness string, drug int, count bigint", outcome.manifest
     qit = door.spark.read.parquet(str(outcome.output / "qit"))
-    told = exchanged(st)
-    changed = door.spark.createDataFrame([tuple(row.values()) for row in told], kind)
+    values = [(taken_apart(v.value, 2), Fraction(v.threshold)) for v in manifest.guarantee.values]
+    told = exchanged(st, {(illness, int(drug)): threshold for (illness, drug), threshold in values})
+    changed = door.spark.createDataFrame(told, kind)
     failed = {check.name for check in audit({"qit": qit, "st": changed}, manifest).failures}
     assert {
         "F'-privacy of each sensitive column",
@@ -123,56 +127,40 @@ def _tampered(door, outcome, st) -> None:
     } <= failed
     assert "F'-privacy" not in failed
 
-    right = {"qit": qit, "st": door.spark.read.parquet(str(outcome.output / "st"))}
 
-    def fails(change) -> set[str]:
-        facts = json.loads(manifest.to_json())
-        change(facts["guarantee"])
-        return {check.name for check in audit(right, Manifest.model_validate(facts)).failures}
-
-    assert not fails(lambda g: None)
-    assert fails(lambda g: g["also"][0]["values"][0].update(threshold="1")) == {"values of each sensitive column"}
-    assert fails(lambda g: g["also"].pop()) >= {"columns"}
-    assert fails(lambda g: g["also"].clear()) >= {"columns"}
-    assert fails(lambda g: g["also"].reverse()) >= {"columns"}
-    assert "values of each sensitive column" in fails(lambda g: g["also"][0]["values"].pop())
-    assert fails(lambda g: g["also"][1].update(words="Nothing is promised.")) == {"guarantee in words for drug"}
-    assert fails(lambda g: g["also"][1]["values"][1].update(achieved="0.01")) == {
-        "achieved shares of each sensitive column"
-    }
-
-
-def exchanged(st):
-    """Two buckets exchange single records until a value of one column is above its threshold, no combination above its own."""
+def exchanged(st, thresholds):
+    """Two buckets exchange single records, so that a value of one column is above its threshold and no combination above its own."""
     buckets: dict = defaultdict(Counter)
     for row in st:
         buckets[row["bucket_id"]][row["illness"], row["drug"]] += row["count"]
-    for one in buckets:
-        for other in buckets:
-            for mine in list(buckets[one]):
-                for theirs in list(buckets[other]):
-                    moved = {b: Counter(c) for b, c in buckets.items()}
-                    moved[one] += Counter({theirs: 1})
-                    moved[one] -= Counter({mine: 1})
-                    moved[other] += Counter({mine: 1})
-                    moved[other] -= Counter({theirs: 1})
-                    ill: Counter = Counter()
-                    for (illness, _), n in moved[one].items():
-                        ill[illness] += n
-                    size = ill.total()
-                    if max(ill.values()) * 2 > size and all(5 * n <= 2 * size for n in moved[one].values()):
-                        return [
-                            {"bucket_id": b, "illness": i, "drug": d, "count": n}
-                            for b, held in moved.items()
-                            for (i, d), n in held.items()
-                        ]
+    for one, other in permutations(buckets, 2):
+        for mine, theirs in product(buckets[one], buckets[other]):
+            moved = {b: Counter(held) for b, held in buckets.items()}
+            for bucket, gives, takes in ((one, mine, theirs), (other, theirs, mine)):
+                moved[bucket][gives] -= 1
+                moved[bucket][takes] += 1
+            if crowded(moved[one]) and all(below(moved[b], thresholds) for b in (one, other)):
+                return [(b, i, d, n) for b, held in moved.items() for (i, d), n in held.items() if n]
     raise AssertionError("no exchange breaks a threshold of one column alone")
+
+
+def crowded(bucket) -> bool:
+    """Whether an illness is more than half of the bucket."""
+    ill: Counter = Counter()
+    for (illness, _), n in bucket.items():
+        ill[illness] += n
+    return 2 * max(ill.values()) > ill.total()
+
+
+def below(bucket, thresholds) -> bool:
+    """Whether every combination is within its threshold."""
+    return all(Fraction(n, bucket.total()) <= thresholds[pair] for pair, n in bucket.items())
 
 
 REFUSED = {
     "thresholds of nobody's": ({"privacy": {"default": "1/2", "thresholds": {"flu": "1/3"}}}, "privacy.thresholds"),
     "a threshold of nobody's null": ({"privacy": {"default": "1/2", "missing": "1/3"}}, "privacy.missing"),
-    "no column": ({"privacy": {"default": "1/2", "columns": {"drugs": {"l": 2}}}}, "did you mean 'drug'"),
+    "no column": ({"privacy": {"default": "1/2", "columns": {"drugs": {"l": 2}}}}, "did you mean drug"),
     "nothing of one": ({"privacy": {"columns": {"drug": {"l": 2}}}}, "nothing is promised of 'illness'"),
     "fakes": ({"privacy": {"l": 2}, "fake_values": 1}, "no fakes are listed"),
     "two sizes": ({"privacy": {"l": 2}, "solver": "two_size"}, "the solver is optimal"),

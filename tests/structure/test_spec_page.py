@@ -57,7 +57,8 @@ def fields(part: type[Part], above: str = "") -> Iterator[tuple[str, FieldInfo]]
         for inner in parts_in(field.annotation):
             if inner is Method:
                 continue
-            yield from fields(inner, f"{path}[]." if get_origin(field.annotation) is tuple else f"{path}.")
+            within = {tuple: "[]", dict: ".NAME"}.get(get_origin(field.annotation) or object, "")
+            yield from fields(inner, f"{path}{within}.")
 
 
 def all_fields() -> dict[str, FieldInfo | None]:

@@ -177,6 +177,9 @@ def of_tables(part: GuaranteePart, largest: Shares, staged: bool) -> list[Check]
 def found(part: GuaranteePart, largest: Shares) -> dict[str, tuple[dict[str | None, str], dict[str, str]]]:
     """The same for a manifest that is still to be completed: column -> ({value: share}, no numbers)."""
     return {
-        each.sensitive: ({each.values[i].value: text(share) for i, share in of_column.items()}, {})
+        each.sensitive: (
+            {each.values[i].value: text(share) for i, share in of_column.items() if i < len(each.values)},
+            {},
+        )
         for each, of_column in zip(part.also, largest, strict=False)
     }

@@ -334,7 +334,7 @@ def _other_answers(
     if not relaxed.feasible or (even is not None and even.loss <= relaxed.bound):
         return
     small = table.only(_worth_trying(table, even, relaxed))
-    yield _rounded(small)
+    yield _rounded(small, deadline)
     if table.n <= MOST_WHOLE and (seconds := deadline - time.perf_counter()) > 0:
         yield _whole(small, seconds)
 
@@ -354,7 +354,7 @@ def _worth_trying(table: PairTable, even: _Answer | None, relaxed: _Relaxed) -> 
     return np.asarray(np.searchsorted(table.sizes, np.array(chosen, dtype=np.int64)), dtype=np.int64)
 
 
-def _rounded(table: PairTable) -> _Answer | None:
+def _rounded(table: PairTable, deadline: float) -> _Answer | None:
     """The relaxation over these sizes, its records rounded; it leaves room for that. None where the rounded one is not valid."""
     program = _Program.of(table)
     matrix, needs = program.equalities()
@@ -373,7 +373,7 @@ def _rounded(table: PairTable) -> _Answer | None:
         A_eq=matrix,
         b_eq=needs * scale,
         method="highs",
-        options={"time_limit": 30.0},
+        options={"time_limit": max(0.1, deadline - time.perf_counter())},
     )
     if solved.x is None:
         return None
@@ -382,7 +382,7 @@ def _rounded(table: PairTable) -> _Answer | None:
 
 def _whole_rows(fractional: Float64Array, totals: Int64Array) -> Int64Array:
     """(m, q) whole numbers near `fractional` whose rows sum to `totals`: rounded down, then up where most was cut off."""
-    whole = np.floor(np.maximum(fractional, 0.0) + 1e-9).astype(np.int64)
+    whole: Int64Array = np.floor(np.maximum(fractional, 0.0) + 1e-9).astype(np.int64)
     rest = fractional - whole
     for i in range(len(totals)):
         missing = int(totals[i] - whole[i].sum())
