@@ -40,7 +40,7 @@ from anonlib.solvers.buckets.pair_kinds import BucketKind, even_kinds
 MOST_COMBINATIONS = 5_000
 """Combinations that buckets are composed of: a flow is needed for about each of them."""
 MOST_VARIABLES = 60_000
-MOST_SIZES = 8
+MOST_SIZES = 16
 """Sizes that the integer program chooses among."""
 MOST_WHOLE = 10_000_000
 """Records up to which the integer program is tried: beyond, HiGHS's tolerances are worth more than a record."""
