@@ -30,11 +30,11 @@ def scan(
     fake_values: int,
     salt: int,
     few: bool,
-    published: Sequence[str],
+    published: Sequence[str] | None = None,
 ) -> tuple[QitFacts, StFacts]:
     """Everything the audit wants of `qit` and of `st`: one job where there are `few` records, else two. `values` are the texts of the
     known sensitive values, `largest` the largest sum of counts that any bucket may have, `published` the columns of `st` that its
-    checksum is over (it may have one of ours besides, see `anonlib.audit.bucketized.audit`).
+    checksum is over, None for all (it may have one of ours besides, see `anonlib.audit.bucketized.audit`).
 
     A row of `st` is known by its kind, its value with its count: a salted hash of the value with the count in the low bits. The hash
     keeps 64 bits less those of `largest`, is salted afresh, and is drawn again if two known values collide; an unknown value

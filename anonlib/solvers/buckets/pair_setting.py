@@ -6,12 +6,11 @@ many buckets b_j of each size S_j there are and how many records r_cj of each co
     sum_j r_cj = o_c        sum_c r_cj = S_j b_j        sum of r_cj over the combinations of a value v <= floor(f'_v S_j) b_j,
 
 for all values v of both columns: an integer program with the loss sum_j (S_j - 1)^2 b_j. Its linear relaxation gives a bound, exact
-whatever floating point did (`_proven_bound`), and the sizes that are worth trying. Three answers are tried, each checked in integers, and
-the best is taken:
+whatever floating point did (`_proven_bound`), and the sizes that are worth trying. Two answers are tried, each checked in integers, and
+the better is taken:
 
     even     one size S and S + 1, the smallest S with x_v <= floor(n / S) floor(f'_v S) for all values: always there if any S is
-    rounded  the relaxation over those sizes, with room for rounding in it: for many records
-    whole    the integer program over those sizes, while time lasts: for few
+    whole    the integer program over those sizes, while time lasts; an answer that floating point has spoilt is not valid, and dropped
 
 The record partition of several sizes is a three-way transportation problem, which no flow decides; hence the integer program.
 
@@ -21,7 +20,6 @@ Cost: a linear program of m q variables and m + (M_1 + M_2 + 1) q rows; of more 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,8 +40,6 @@ MOST_COMBINATIONS = 5_000
 MOST_VARIABLES = 60_000
 MOST_SIZES = 16
 """Sizes that the integer program chooses among."""
-MOST_WHOLE = 10_000_000
-"""Records up to which the integer program is tried: beyond, HiGHS's tolerances are worth more than a record."""
 _PRICE = 1 << 20
 """Prices of the relaxation are taken in this part of a unit."""
 _SEARCHED = 100_000
@@ -145,7 +141,7 @@ def solve(counts: PairCounts, thresholds: PairThresholds, max_bucket_size: int, 
     relaxed = _relaxed(_thinned(table), started + time_limit)
     if even is None and not relaxed.feasible:
         raise Unsatisfiable(_refusal(counts, thresholds, max_bucket_size))
-    answers = [even, *_other_answers(table, even, relaxed, started + time_limit)]
+    answers = [even, _other_answer(table, even, relaxed, started + time_limit)]
     best = min((answer for answer in answers if answer is not None), key=lambda answer: answer.loss, default=None)
     if best is None:
         raise OutOfTime(
@@ -327,16 +323,12 @@ def _proven_bound(table: PairTable, prices: Float64Array) -> int:
     return max(0, -(-value // _PRICE))
 
 
-def _other_answers(
-    table: PairTable, even: _Answer | None, relaxed: _Relaxed, deadline: float
-) -> Iterator[_Answer | None]:
-    """What rounding and the integer program find over the sizes that the relaxation uses, and those of the even answer."""
+def _other_answer(table: PairTable, even: _Answer | None, relaxed: _Relaxed, deadline: float) -> _Answer | None:
+    """What the integer program finds over the sizes that the relaxation uses, and those of the even answer."""
     if not relaxed.feasible or (even is not None and even.loss <= relaxed.bound):
-        return
-    small = table.only(_worth_trying(table, even, relaxed))
-    yield _rounded(small, deadline)
-    if table.n <= MOST_WHOLE and (seconds := deadline - time.perf_counter()) > 0:
-        yield _whole(small, seconds)
+        return None
+    small, seconds = table.only(_worth_trying(table, even, relaxed)), deadline - time.perf_counter()
+    return _whole(small, seconds) if seconds > 0 else None
 
 
 def _worth_trying(table: PairTable, even: _Answer | None, relaxed: _Relaxed) -> Int64Array:
@@ -352,44 +344,6 @@ def _worth_trying(table: PairTable, even: _Answer | None, relaxed: _Relaxed) -> 
     wanted += [s + 1 for s in wanted if s + 1 <= table.sizes[-1]]
     chosen = sorted(set(list(dict.fromkeys(wanted))[:MOST_SIZES]))
     return np.asarray(np.searchsorted(table.sizes, np.array(chosen, dtype=np.int64)), dtype=np.int64)
-
-
-def _rounded(table: PairTable, deadline: float) -> _Answer | None:
-    """The relaxation over these sizes, its records rounded; it leaves room for that. None where the rounded one is not valid."""
-    program = _Program.of(table)
-    matrix, needs = program.equalities()
-    above = program.capacities()
-    slack = np.concatenate(
-        [
-            (np.bincount(table.codes[k], minlength=len(capacity))[:, None] + 2 * capacity).reshape(-1)
-            for k, capacity in enumerate(table.capacities)
-        ]
-    )
-    scale = 1.0 / table.n
-    solved = linprog(
-        program.costs(),
-        A_ub=above,
-        b_ub=-slack * scale,
-        A_eq=matrix,
-        b_eq=needs * scale,
-        method="highs",
-        options={"time_limit": max(0.1, deadline - time.perf_counter())},
-    )
-    if solved.x is None:
-        return None
-    return _of_records(table, _whole_rows(program.records(solved.x) * table.n, table.records))
-
-
-def _whole_rows(fractional: Float64Array, totals: Int64Array) -> Int64Array:
-    """(m, q) whole numbers near `fractional` whose rows sum to `totals`: rounded down, then up where most was cut off."""
-    whole: Int64Array = np.floor(np.maximum(fractional, 0.0) + 1e-9).astype(np.int64)
-    rest = fractional - whole
-    for i in range(len(totals)):
-        missing = int(totals[i] - whole[i].sum())
-        order = np.argsort(-rest[i] if missing > 0 else rest[i] + (whole[i] == 0) * 2.0, kind="stable")
-        for step in range(abs(missing)):
-            whole[i, order[step % len(order)]] += 1 if missing > 0 else -1
-    return whole
 
 
 def _whole(table: PairTable, seconds: float) -> _Answer | None:
