@@ -451,7 +451,7 @@ FAULTS = (
     Fault(f"{PRIVACY}.value_tree:ValueTree.records", "half of them", TREE, lambda right: lambda self, counts: right(self, counts) // 2, LUNGS),
     Fault(f"{PRIVACY}.f_privacy:node_shares", "half of it", WORDS, lambda right: lambda *given: tuple((node, f / 2) for node, f in right(*given)), LUNGS),
     Fault(f"{PRIVACY}.column_pair:pair_thresholds", "the second column's doubled", OF_COLUMNS, looser_second, trials.paired),
-    Fault(f"{PRIVACY}.column_pair:PairCounts.of", "values of two combinations exchanged", FOLLOWS, swapped_codes, trials.paired),
+    Fault(f"{PRIVACY}.column_pair:PairCounts.of", "values of two combinations exchanged", COLUMNS, swapped_codes, trials.paired),
     Fault(f"{PRIVACY}.column_pair:PairThresholds.of_combinations", "half of them", FOLLOWS, lambda right: lambda self, codes: tuple(f / 2 for f in right(self, codes)), trials.paired),
     Fault(f"{KERNELS}.ranked.kind_deal:ByKind.__call__", "a bucket further", "buckets of qit and st", one_bucket_on, trials.paired),
     Fault(f"{KERNELS}.ranked.kind_deal:stretches", "a value instead of another", "overall counts of sensitive values", a_value_less, trials.paired),
