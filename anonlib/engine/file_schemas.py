@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any
@@ -46,19 +46,24 @@ WIDER: Mapping[str, tuple[str, ...]] = {
 
 
 def check(spark: SparkSession, source: Input, frame: DataFrame) -> None:
-    """Raise SpecError for a file that lacks a column of the table, or has another type for it; no other format is looked at.
+    """Raise SpecError for a file that lacks a column of the table, or has another type for it, or lies beside folders of `key=value`.
+
+    No other format is looked at.
 
     frame : the table that was opened; with `mergeSchema: true` a file may lack columns, and Spark itself refuses other types
     """
-    if source.format not in ("parquet", "orc") or is_on(source.options, "mergeSchema"):
+    if source.format not in ("parquet", "orc"):
         return
     with explained(f"input.path {source.path!r}"):
         files = frame.inputFiles()
+        check_folders(source, files)
         wanted = None
+        if is_on(source.options, "mergeSchema"):
+            return
         if len(files) < (2 if source.schema_ddl is None else 1):
             return
         if source.schema_ddl is not None:
-            from_folders = {name.lower() for name in re.findall(r"/([^/=]+)=[^/]*(?=/)", unquote(files[0]))}
+            from_folders = {name.lower() for name in _KEY.findall(unquote(files[0]))}
             wanted = {name.lower(): name for name in frame.columns if name.lower() not in from_folders}
             _check_declared(dict(frame.dtypes), dict(_opened(spark, source.format, files[0]).dtypes))
         try:
@@ -67,6 +72,28 @@ def check(spark: SparkSession, source: Input, frame: DataFrame) -> None:
             disagreement = _disagreement(files, lambda file: _through_spark(spark, source.format, file), wanted)
     if disagreement is not None:
         raise SpecError(f"input.path {source.path!r}: {disagreement}")
+
+
+def check_folders(source: Input, files: Sequence[str]) -> None:
+    """Raise SpecError where files lie beside folders of `key=value`: Spark lists them and reads none of their rows, without a word.
+
+    files : as Spark lists the table's
+    """
+    if is_on(source.options, "recursiveFileLookup"):  # reads all files, and no keys
+        return
+    first_with: dict[tuple[str, ...], str] = {}
+    for file in files:
+        first_with.setdefault(tuple(_KEY.findall(file)), file)
+    if len(first_with) > 1:
+        (_, beside), *_, (_, below) = sorted(first_with.items(), key=lambda item: len(item[0]))
+        raise SpecError(
+            f"input.path {source.path!r}: the file {unquote(beside)} lies beside folders of key=value, as {unquote(below)} does not, and "
+            "its rows would be left out without a word; move it into one of them, or name the folders themselves as input.path"
+        )
+
+
+_KEY = re.compile(r"/([^/=]+)=[^/]*(?=/)")
+"""The keys of the folders that a file lies in."""
 
 
 def _disagreement(files: list[str], read: Callable[[str], Columns], wanted: Mapping[str, str] | None) -> str | None:

@@ -216,6 +216,7 @@ def _open(spark: SparkSession, source: Input, used: Collection[str] | None) -> T
         else:
             # a comment in the schema ends with its line
             raw = reader.schema(f"{schema}\n, {CORRUPT_RECORD} STRING").load(source.path)
+        file_schemas.check_folders(source, raw.inputFiles())
         return _text_table(raw, source, used)
 
 

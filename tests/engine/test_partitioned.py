@@ -13,6 +13,7 @@ import pytest
 from pyarrow import orc
 
 from anonlib.engine import reading
+from anonlib.errors import SpecError
 from anonlib.spec.release import Input
 from tests.door import Door, counted, cut, people
 
@@ -76,6 +77,15 @@ def test_a_part_of_the_folders_has_its_keys_only_where_it_is_told_where_they_beg
     for part in ("year=2024", "year=202[4]"):
         assert "year" not in read(spark, source(root / part)).columns
         assert values(read(spark, source(root / part, basePath=str(root))), "year", "month") == {(2024, 1), (2024, 2)}
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv"])
+def test_files_beside_the_folders_are_refused(spark: Any, tmp_path: Path, format: str) -> None:
+    root = folders(tmp_path / "visits", format)
+    write(people(), root / f"beside.{format}", format)
+    with pytest.raises(SpecError, match=rf"beside\.{format} lies beside folders of key=value"):
+        read(spark, source(root, format))
+    assert read(spark, source(root, format, recursiveFileLookup="true")).count() == 120
 
 
 def test_a_key_wins_over_a_column_of_the_same_name_in_the_files(spark: Any, tmp_path: Path) -> None:
