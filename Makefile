@@ -32,7 +32,7 @@ slow: env  ## the long statistical, cluster and scale tests
 bench: env  ## every benchmark in turn: ratios and machine facts (hours at full size)
 	@$(BIN)/python -m benchmarks
 
-figures: env  ## the papers' figures and tables, measured on smaller samples, judged and drawn into docs/figures (some 20 minutes)
+figures: env  ## the papers' figures and tables, measured on smaller samples, judged and drawn into docs/figures (some ten minutes)
 	@$(BIN)/python -m benchmarks.figures
 
 notebook: env  ## run the notebooks from beginning to end

@@ -7,8 +7,8 @@ from those, so that `--drawn-only` draws and writes all of it again without meas
 and keeps the rows of an earlier run, if any. The folder that holds the tables is --data, else ANONLIB_DATA, else `../shared/data` beside
 the checkout; --folder is docs/figures and --page docs/papers-figures.md unless given.
 
-Without --full samples are smaller: all of it takes some 20 minutes on one core. NumPy alone; Spark is not started. Seconds are of this
-machine and differ from run to run; the rest is drawn under fixed seeds.
+Without --full samples are smaller: all of it takes some ten minutes on one free core. NumPy alone; Spark is not started. Seconds are of
+this machine and differ from run to run; the rest is drawn under fixed seeds.
 """
 
 from __future__ import annotations

@@ -22,7 +22,13 @@ def drawn(table: Table, theta: float, seed: int = 0) -> Table:
     """
     weights = 1.0 / np.arange(1, table.m + 1) ** theta
     values = np.random.default_rng(seed).choice(table.m, table.n, p=weights / weights.sum())
-    return replace(table, sensitive=values.astype(np.int64))
+    return _numbered(replace(table, sensitive=values.astype(np.int64)))
+
+
+def _numbered(table: Table) -> Table:
+    """The same, its sensitive codes those of the values that occur."""
+    held, codes = np.unique(table.sensitive, return_inverse=True)
+    return replace(table, sensitive=codes.reshape(-1).astype(np.int64), m=len(held))
 
 
 def of_kind(kind: str, table: Table) -> Table:
@@ -45,7 +51,7 @@ def coil(scale: Scale, records: int) -> Table:
     """The first rows of COIL 2000, in the paper's order: the part `eval`, then `train`."""
     whole = read(scale.path(COIL_TABLE), COIL, "mostype")
     columns = [column[:records] for column in whole.columns]
-    return Table(columns, whole.domains, whole.sensitive[:records], whole.m)
+    return _numbered(Table(columns, whole.domains, whole.sensitive[:records], whole.m))
 
 
 def with_attributes(table: Table, number: int) -> Table:

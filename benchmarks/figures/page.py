@@ -36,7 +36,7 @@ class Shown:
     def cell(self) -> str:
         """The verdict, and a link to the drawing."""
         if self.measured is None:
-            return f"{NO_DATA}: needs {', '.join(self.figure.needs) or 'a run'}"
+            return f"{NO_DATA}: not measured yet ({', '.join(self.figure.needs) or 'needs no table'})"
         held = sum(finding.holds for finding in self.findings)
         return f"**{self.verdict}**, {held} of {len(self.findings)} claims: [{self.figure.name}](figures/{self.figure.name}.svg)"
 

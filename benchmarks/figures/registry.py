@@ -25,25 +25,12 @@ def _place(figure: Figure) -> tuple[int, bool, int]:
     return ORDER.index(figure.paper), kind != "Table", int(number)
 
 
-UNMEASURED: tuple[str, ...] = (
-    "GB-6",
-    "GB-7",
-    "HG-6",
-    "HG-7",
-    "HG-9",
-    "SABRE-12",
-    "SABRE-15",
-    "SABRE-16",
-    "SABRE-17",
-    "SABRE-18",
-)
-"""Their code is there; their rows are not yet."""
-EVERY = sorted((figure for module in MODULES for figure in module.FIGURES), key=_place)
-FIGURES: dict[str, Figure] = {figure.name: figure for figure in EVERY if figure.name not in UNMEASURED}
-"""By name, in the papers' order."""
+FIGURES: dict[str, Figure] = {
+    figure.name: figure for figure in sorted((f for module in MODULES for f in module.FIGURES), key=_place)
+}
+"""By name, in the papers' order. What was measured of each lies in `benchmarks.figures.store:FOLDER`."""
 
 NOT_DRAWN: dict[tuple[str, str], str] = {
     ("HG", "Fig. 10"): "all of it is beside PrivBayes, whose package is not among the benchmarks' requirements",
-    **{(figure.paper, figure.item): "its rows are not measured yet" for figure in EVERY if figure.name in UNMEASURED},
 }
 """(paper, item) -> why."""
