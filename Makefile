@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo stream-demo test nightly lint pure slow bench notebook wheel env env-spark35 both clean
+.PHONY: help demo stream-demo test nightly lint pure slow bench figures notebook wheel env env-spark35 both clean
 
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ slow: env  ## the long statistical, cluster and scale tests
 
 bench: env  ## every benchmark in turn: ratios and machine facts (hours at full size)
 	@$(BIN)/python -m benchmarks
+
+figures: env  ## the papers' figures and tables, measured on smaller samples, judged and drawn into docs/figures (some ten minutes)
+	@$(BIN)/python -m benchmarks.figures
 
 notebook: env  ## run the notebooks from beginning to end
 	@set -e; for notebook in notebooks/*.py; do echo "$$notebook"; $(BIN)/python "$$notebook"; done

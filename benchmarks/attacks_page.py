@@ -133,14 +133,19 @@ def _cells(texts: Iterable[str]) -> str:
 
 
 def filled(page: str, lines: Iterable[str]) -> str:
-    """The page with what stands between its markers replaced.
+    """The page with what stands between its markers replaced. Raises ValueError as `between_markers`."""
+    return between_markers(page, lines, BEGIN, END)
+
+
+def between_markers(page: str, lines: Iterable[str], begin: str, end: str) -> str:
+    """The page with what stands between two markers replaced.
 
     Raises ValueError where it has not exactly one of each, in order.
     """
-    if page.count(BEGIN) != 1 or page.count(END) != 1 or page.index(BEGIN) > page.index(END):
-        raise ValueError(f"the page needs one line {BEGIN} and after it one line {END}")
-    before, _, rest = page.partition(BEGIN)
-    return "\n".join([before + BEGIN, "", *lines, "", END]) + rest.partition(END)[2]
+    if page.count(begin) != 1 or page.count(end) != 1 or page.index(begin) > page.index(end):
+        raise ValueError(f"the page needs one line {begin} and after it one line {end}")
+    before, _, rest = page.partition(begin)
+    return "\n".join([before + begin, "", *lines, "", end]) + rest.partition(end)[2]
 
 
 def read(page: str) -> list[Line]:

@@ -20,12 +20,14 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 
 from anonlib.domains import generalized_certainty_penalty, penalty_of_runs
+from anonlib.kernels.boxes import Box
 from anonlib.kernels.classes.mondrian import mondrian
 from anonlib.kernels.hilbert import hilbert_positions
 from anonlib.kernels.matching.match_boxes import match_boxes
@@ -40,7 +42,7 @@ from anonlib.privacy.class_requirements import beta_likeness, enhanced_beta_like
 from anonlib.solvers.classes.burel import ROOM, value_buckets
 from anonlib.solvers.matching.match_partitions import Bucketing, GoodPool, merged_runs
 from benchmarks import machine
-from benchmarks.baselines import COIL, KEY, Table, census, cut, gcp, gcp_of_matches, held, read, timed
+from benchmarks.baselines import COIL, KEY, Table, census, cut, gcp, gcp_of_matches, held, read
 
 NAMES = {"hungarian": "HG", "sort_greedy": "SG", "greedy": "GR"}
 Points = dict[str, list[tuple[float, float]]]
@@ -73,11 +75,24 @@ def pools(table: Table, promised: Bucketing, rows: np.ndarray) -> list[np.ndarra
     return [rows[pool == k] for k in range(int(pool.max()) + 1)]
 
 
-def matched(
-    table: Table, promised: Bucketing, matching: str, size: int | None, refine: bool
-) -> tuple[float, float, int, float, int]:
-    """(GCP, seconds, pools, mean number of matches, dummies) of the whole way from codes to boxes."""
-    start, lost, records, edges, spent = time.perf_counter(), 0.0, 0, 0, 0.0
+@dataclass(frozen=True)
+class Graph:
+    """One matched pool: code columns of its records, dummies included, what each may be, its box and the value it shows.
+
+    cells : pools of the whole table; seconds : since the graph before
+    """
+
+    columns: list[np.ndarray]
+    matches: np.ndarray
+    boxes: list[Box]
+    shown: np.ndarray
+    cells: int
+    seconds: float
+
+
+def graphs(table: Table, promised: Bucketing, matching: str, size: int | None, refine: bool) -> Iterator[Graph]:
+    """The whole way from codes to boxes, pool by pool."""
+    start = time.perf_counter()
     cells = partitions(table, promised, size)
     if refine:
         cells = [pool for rows in cells for pool in pools(table, promised, rows)]
@@ -90,15 +105,37 @@ def matched(
             dealt = deal(sensitive[inside], buckets, Stream(KEY, "benchmark", place, number))
             own = [column[rows][inside][dealt.source] for column in table.columns]
             matches = matching_graph(own, table.domains, dealt, buckets.distinct, matching)
-            rainbow_matching(matches, KEY, place, number)
-            match_boxes(own, table.domains, matches)
-            measuring = time.perf_counter()
-            bounds = np.arange(0, matches.size + 1, matches.shape[1], dtype=np.int64)
-            each = [penalty_of_runs(d, c[matches.ravel()], bounds) for c, d in zip(own, table.domains, strict=True)]
-            lost += generalized_certainty_penalty(each) * len(matches)
-            records, edges = records + len(matches), edges + matches.size
-            spent += time.perf_counter() - measuring
-    return lost / records, time.perf_counter() - start - spent, len(cells), edges / records, records - table.n
+            shown = dealt.sensitive[rainbow_matching(matches, KEY, place, number)]
+            boxes = match_boxes(own, table.domains, matches)
+            yield Graph(own, matches, boxes, shown, len(cells), time.perf_counter() - start)
+            start = time.perf_counter()
+
+
+def matched(
+    table: Table, promised: Bucketing, matching: str, size: int | None, refine: bool
+) -> tuple[float, float, int, float, int]:
+    """(GCP, seconds, pools, mean number of matches, dummies) of the whole way from codes to boxes."""
+    lost, records, edges, spent, cells = 0.0, 0, 0, 0.0, 0
+    for graph in graphs(table, promised, matching, size, refine):
+        matches = graph.matches
+        bounds = np.arange(0, matches.size + 1, matches.shape[1], dtype=np.int64)
+        each = [
+            penalty_of_runs(d, c[matches.ravel()], bounds) for c, d in zip(graph.columns, table.domains, strict=True)
+        ]
+        lost += generalized_certainty_penalty(each) * len(matches)
+        records, edges = records + len(matches), edges + matches.size
+        spent, cells = spent + graph.seconds, graph.cells
+    return lost / records, spent, cells, edges / records, records - table.n
+
+
+def burel(table: Table, beta: Fraction, refine: bool) -> np.ndarray:
+    """The classes of BuReL under enhanced beta-likeness, as published or refined."""
+    enhanced = enhanced_beta_likeness(beta, table.counts)
+    buckets = value_buckets(table.counts, enhanced, ROOM if refine else Fraction(1))
+    filling = Filling(tuple(table.domains), table.m, buckets, enhanced, refine, KEY)
+    classes = filling(table.columns, [table.sensitive], np.zeros(table.n, dtype=np.int64), 0)
+    assert enhanced.holds(held(table, classes)).all()
+    return classes
 
 
 def by_l(table: Table, given: argparse.Namespace, curves: Points) -> Iterator[str]:
@@ -137,15 +174,11 @@ def by_beta(table: Table, given: argparse.Namespace, curves: Points) -> Iterator
                 loss, seconds, number, mu, dummies = matched(table, promised, matching, size, given.refine)
                 curves[f"{NAMES[matching]}, p = {size or 'all'}"].append((float(beta), loss))
                 told += f"  {NAMES[matching]} {loss:.4f} {seconds:5.1f} s ({number}, {dummies}, mu {mu:.0f})"
-        basic, enhanced = (f(beta, table.counts) for f in (beta_likeness, enhanced_beta_likeness))
-        losses = {"Mondrian": gcp(table, cut(table, basic))}
-        for name, refine in (("BuReL", False), ("BuReL refined", True)):
-            buckets = value_buckets(table.counts, enhanced, ROOM if refine else Fraction(1))
-            nodes = np.zeros(table.n, dtype=np.int64)
-            filling = Filling(tuple(table.domains), table.m, buckets, enhanced, refine, KEY)
-            classes, _ = timed(lambda filling=filling, nodes=nodes: filling(table.columns, [table.sensitive], nodes, 0))
-            assert enhanced.holds(held(table, classes)).all()
-            losses[name] = gcp(table, classes)
+        losses = {
+            "Mondrian": gcp(table, cut(table, beta_likeness(beta, table.counts))),
+            "BuReL": gcp(table, burel(table, beta, False)),
+            "BuReL refined": gcp(table, burel(table, beta, True)),
+        }
         for name, loss in losses.items():
             curves[name].append((float(beta), loss))
             told += f"  {name} {loss:.4f}"

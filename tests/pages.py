@@ -46,7 +46,9 @@ def _tests_not_there(text: str) -> list[str]:
 def _benchmarks_not_there(text: str) -> list[str]:
     faults: list[str] = []
     for name, arguments in BENCHMARK.findall(text):
-        path = f"benchmarks/{name}.py"
+        path = f"benchmarks/{name}/__main__.py"
+        if not (ROOT / path).exists():
+            path = f"benchmarks/{name}.py"
         if not (ROOT / path).exists() or '__name__ == "__main__"' not in _source(path):
             faults.append(path)
             continue

@@ -129,11 +129,12 @@ def test_a_contradiction_has_its_figures_from_a_page_and_a_command(row: list[str
 def test_every_figure_of_a_paper_has_one_row_that_says_what_measures_it(paper: str) -> None:
     cells = rows("papers-figures.md", paper)
     assert [figure for figure, *_ in cells] == FIGURES[paper]
-    for figure, _, command, state, beside in cells:
+    for figure, _, command, state, beside, drawn in cells:
         assert state in ("measured", "in part", "not measured"), figure
         assert shown(command) == (state != "not measured"), figure
         assert not not_there(command + beside), figure
         assert beside, figure
+        assert drawn.startswith(("**", "not drawn: ", "no data: ")), figure
 
 
 def test_what_nobody_can_run_is_noticed() -> None:
