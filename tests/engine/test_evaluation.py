@@ -74,6 +74,7 @@ def test_evaluate_reports_what_was_measured(release):
 
 
 @pytest.mark.spark
+@nightly
 def test_the_attacks_on_a_release_are_those_on_its_table_in_memory(release):
     found = evaluate(release.tables, release.manifest, release.original, queries=5, seed=3, attacks=True).attacks
     code = {v.value: i for i, v in enumerate(release.manifest.guarantee.values)}  # values are listed in this order

@@ -98,6 +98,7 @@ def men_beside_mumps(outcome) -> int:
     return sum(1 for r in outcome.table("st") if r["illness"] == "mumps" and "m" in sexes[r["bucket_id"]])
 
 
+@nightly  # what is avoided is looked at above, release by release
 def test_a_planted_negative_association_is_learnt_and_avoided(door):
     """Every bucket with a man lacks mumps as a fake when it is avoided; without, a good share of them lists it."""
     source = door.input(associated())

@@ -259,7 +259,7 @@ def test_what_an_adversary_may_not_know_is_said(releases, name):
         assert "does not hold" not in releases[plain].manifest.guarantee.words
 
 
-@pytest.mark.parametrize("name", ["l", "beta"])
+@pytest.mark.parametrize("name", cases("beta", nightly=["l"]))
 def test_explain_tells_the_buckets(releases, spark, name):
     spec = {"columns": {"quasi_identifiers": QI, "sensitive": "illness"}, "method": {"heterogeneous": WAYS[name]}}
     found = explain(parse_spec(spec, given_frame=True), spark, releases.df)

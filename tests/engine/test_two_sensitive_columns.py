@@ -14,7 +14,7 @@ import anonlib
 from anonlib.audit.bucketized.audit import audit
 from anonlib.audit.promised import taken_apart
 from tests.door import people
-from tests.thorough import THOROUGH
+from tests.thorough import THOROUGH, trials
 
 pytestmark = pytest.mark.spark
 
@@ -41,7 +41,7 @@ def test_a_release_keeps_the_thresholds_of_both_columns(door):
     source = door.input(table)
     outcome = door.run(source, method=METHOD, columns=columns(door), missing={"sensitive": "keep"})
     outcome.published()
-    manifest, guarantee = outcome.manifest, outcome.manifest.guarantee
+    guarantee = outcome.manifest.guarantee
     records = table.to_pylist()
 
     st = outcome.table("st")
@@ -79,13 +79,14 @@ def test_a_release_keeps_the_thresholds_of_both_columns(door):
     opened = anonlib.open_release(str(outcome.output), door.spark)
     whole = opened.count("illness = 'flu' AND drug >= 2")
     assert (whole.low, whole.high) == (2 * (sum(n for (i, d), n in pairs.items() if i == "flu" and d >= 2),))
-    for where, meets in {
-        "age < 40 AND illness = 'flu'": lambda r: r["age"] < 40 and r["illness"] == "flu",
-        "age < 40 AND drug = 3": lambda r: r["age"] < 40 and r["drug"] == 3,
+    asked_of_records = {
         "country = 'Peru' AND illness IS NULL AND drug IN (1, 2)": lambda r: (
             r["country"] == "Peru" and r["illness"] is None and r["drug"] in (1, 2)
         ),
-    }.items():
+        "age < 40 AND illness = 'flu'": lambda r: r["age"] < 40 and r["illness"] == "flu",
+        "age < 40 AND drug = 3": lambda r: r["age"] < 40 and r["drug"] == 3,
+    }
+    for where, meets in list(asked_of_records.items())[: trials(3, 1)]:
         found = opened.count(where)
         assert found.low <= sum(map(meets, records)) <= found.high
     groups = opened.group_rows("country", *SENSITIVE)
@@ -94,22 +95,28 @@ def test_a_release_keeps_the_thresholds_of_both_columns(door):
         assert of_groups[key][0] <= n <= of_groups[key][1]
     with pytest.raises(anonlib.SpecError, match="'drug' is one of 2 sensitive columns"):
         opened.mean("drug")
-    assert opened.mean("age").estimate == pytest.approx(sum(r["age"] for r in records) / 60)
+    _tampered(door, outcome, st)
+    if THOROUGH:
+        _the_other_verbs(door, outcome, opened, source)
 
+
+def _the_other_verbs(door, outcome, opened, source) -> None:
+    manifest = outcome.manifest
+    ages = [r["age"] for r in patients().to_pylist()]
+    assert opened.mean("age").estimate == pytest.approx(sum(ages) / 60)
     explained = json.loads(door.call("explain", str(door.home / "spec-1.yaml"), "--json").out)
     assert explained["setting"] == [s.model_dump() for s in manifest.solver.setting]
-    assert [v["threshold"] for v in explained["columns"]["drug"]] == [v.threshold for v in guarantee.also[1].values]
+    assert [v["threshold"] for v in explained["columns"]["drug"]] == [
+        v.threshold for v in manifest.guarantee.also[1].values
+    ]
 
     attacked = door.call("evaluate", str(outcome.output), "--original", str(source), "--attacks", "--json")
     assert attacked.code == 2
     assert "no attacks are played on two sensitive columns" in attacked.err
-    if THOROUGH:
-        evaluated = door.call("evaluate", str(outcome.output), "--original", str(source), "--queries", "20", "--json")
-        assert evaluated.code == 0, evaluated.err
-        assert door.call("report", str(outcome.output), "-o", str(door.home / "report.html")).code == 0
-        assert "illness and drug" in (door.home / "report.html").read_text(encoding="utf-8")
-
-    _tampered(door, outcome, st)
+    evaluated = door.call("evaluate", str(outcome.output), "--original", str(source), "--queries", "20", "--json")
+    assert evaluated.code == 0, evaluated.err
+    assert door.call("report", str(outcome.output), "-o", str(door.home / "report.html")).code == 0
+    assert "illness and drug" in (door.home / "report.html").read_text(encoding="utf-8")
 
 
 def _tampered(door, outcome, st) -> None:

@@ -18,7 +18,7 @@ from anonlib.privacy.counts import SensitiveCounts
 from anonlib.spec.methods.heterogeneous import Heterogeneous
 from tests.oracles.consistent_assignments import value_beliefs
 from tests.pure.test_matching import DOMAINS, KEY, records
-from tests.thorough import trials
+from tests.thorough import nightly, trials
 
 MOST = 12
 """Records of a pool at most, that every assignment may be tried."""
@@ -101,7 +101,7 @@ def test_nobody_is_believed_beyond_the_bound(promise: str) -> None:
     assert sum(told.buckets_of_several for told in found) > len(found) / 10
 
 
-@pytest.mark.long
+@nightly  # an attack on what is refused
 def test_made_up_records_betray_persons_to_whoever_knows_the_true_counts() -> None:
     """Why nobody is made up: where made-up records are asked for, more than a third of such tables tell something beyond the bound."""
     found = tried("beta, made up", trials(300, 25), only_made_up=True)

@@ -17,7 +17,7 @@ from anonlib.keyed import Stream
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.solvers.matching.l_buckets import l_buckets
 from anonlib.solvers.matching.match_partitions import ROOM, WIDEST, Bucketing, GoodPool, merged_runs
-from tests.thorough import trials
+from tests.thorough import cases, trials
 
 KEY = bytes(range(32))
 MANY = trials(300, 30)
@@ -136,7 +136,7 @@ def pools_of(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("dummies", [None, True, False])
+@pytest.mark.parametrize("dummies", cases(True, nightly=[None, False]))
 def test_pools_keep_the_promise_by_themselves(dummies: bool | None) -> None:
     random, several = np.random.default_rng(6), 0
     for trial in range(12 if dummies is not None else 16):

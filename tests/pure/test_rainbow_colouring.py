@@ -21,7 +21,7 @@ from anonlib.solvers.matching.beta_buckets import beta_buckets
 from anonlib.solvers.matching.l_pools import l_pools, packed
 from tests.oracles.consistent_assignments import beliefs
 from tests.pure.test_matching import DOMAINS, KEY, drawn, fails, graphs, records
-from tests.thorough import trials
+from tests.thorough import cases, trials
 
 
 def random_graph(number: int, distinct: bool) -> tuple[np.ndarray, np.ndarray] | None:
@@ -82,7 +82,7 @@ def test_nobody_is_believed_beyond_the_bound(distinct: bool) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("promise", "swaps"), [("l", 0), ("beta", 0), ("l", None)])
+@pytest.mark.parametrize(("promise", "swaps"), cases(("beta", 0), ("l", None), nightly=[("l", 0)]))
 def test_every_edge_carries_the_value_with_chance_1_over_mu(promise: str, swaps: int | None) -> None:
     """Over 2,000 keys; the alarm is that of the test of the paper's draw."""
     matches = graphs()[promise]
