@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations, product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -183,6 +184,54 @@ def test_what_cannot_be_is_refused_with_a_size_that_can():
     with pytest.raises(Unsatisfiable, match="max_bucket_size 4 works"):
         pair_setting.solve(counts, thresholds, 3, 5.0)
     assert pair_setting.solve(counts, thresholds, 4, 5.0).solution.setting.sizes == (4,)
+
+
+THINNED = {
+    "a better answer": ("4/7", {("a", "w"): 3, ("a", "x"): 3, ("b", "w"): 2, ("b", "x"): 3}),
+    "the only one": (
+        "3/7",
+        {("a", "w"): 3, ("a", "x"): 5, ("a", "y"): 5, ("b", "x"): 3, ("b", "y"): 2, ("b", "z"): 3}
+        | {("c", "w"): 4, ("c", "x"): 1, ("c", "y"): 1, ("c", "z"): 4},
+    ),
+}
+"""Tables of which sizes that are thinned out have what those that are left have not."""
+
+
+@pytest.mark.parametrize("case", THINNED)
+def test_where_sizes_are_thinned_out_nothing_false_is_proven_of_them(case, monkeypatch):
+    threshold, table = THINNED[case]
+    counts = counted(table)
+    thresholds = pair_thresholds(counts, [FPrivacy.uniform(threshold)] * 2, NAMES)
+    best = pair_setting.solve(counts, thresholds, 20, 5.0).solution
+    assert best.status == "optimal"
+    monkeypatch.setattr(pair_setting, "MOST_VARIABLES", 3 * counts.m)
+    solution = pair_setting.solve(counts, thresholds, 20, 5.0).solution
+    assert solution.bound <= best.loss <= solution.loss
+    assert (solution.status == "optimal") == (solution.loss == solution.bound)
+
+
+def test_buckets_are_looked_for_where_the_relaxation_finds_no_time(monkeypatch):
+    threshold, table = THINNED["the only one"]
+    counts = counted(table)
+    thresholds = pair_thresholds(counts, [FPrivacy.uniform(threshold)] * 2, NAMES)
+    monkeypatch.setattr(pair_setting, "linprog", lambda *_, **__: SimpleNamespace(x=None, status=1))
+    monkeypatch.setattr(pair_setting, "_even", lambda _: None)
+    solution = pair_setting.solve(counts, thresholds, 20, 5.0).solution
+    assert (solution.bound, solution.status) == (0, "heuristic")
+
+
+def test_a_refusal_looks_at_few_sizes_where_values_are_many(monkeypatch):
+    monkeypatch.setattr(pair_setting, "_SEARCHED_CAPACITIES", 400)
+    asked = []
+    even_size = pair_setting.even_size
+    monkeypatch.setattr(pair_setting, "even_size", lambda *of: asked.append(len(of[2]) * of[0].m * 2) or even_size(*of))
+    counts = counted({(f"a{i}", f"b{i}"): 50 for i in range(10)} | {("rare", "also"): 1})
+    asked_of = FPrivacy.uniform("1/5", {"rare": "1/500"})
+    thresholds = pair_thresholds(counts, [asked_of, FPrivacy.uniform("1/5")], NAMES)
+    with pytest.raises(Unsatisfiable, match="raise max_bucket_size or the thresholds"):
+        pair_setting.solve(counts, thresholds, 5, 5.0)
+    assert sum(asked) <= 400
+    assert max(asked) <= 80
 
 
 def test_more_combinations_than_buckets_are_made_of_are_refused(monkeypatch):

@@ -14,12 +14,14 @@ the better is taken:
 
 The record partition of several sizes is a three-way transportation problem, which no flow decides; hence the integer program.
 
-Cost: a linear program of m q variables and m + (M_1 + M_2 + 1) q rows; of more than `MOST_VARIABLES`, sizes are thinned out.
+Cost: a linear program of m q variables and m + (M_1 + M_2 + 1) q rows; of more than `MOST_VARIABLES`,
+sizes are thinned out, and those left out have the prices of the nearest in the bound.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,8 +44,12 @@ MOST_SIZES = 16
 """Sizes that the integer program chooses among."""
 _PRICE = 1 << 20
 """Prices of the relaxation are taken in this part of a unit."""
+_FAR = 1 << 60
+"""No price of a record is above this."""
 _SEARCHED = 100_000
 """The largest size that a refusal looks for."""
+_SEARCHED_CAPACITIES = 5_000_000
+"""Capacities, of a value in a bucket of a size, that a refusal looks at: a few seconds, and megabytes at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +144,7 @@ def solve(counts: PairCounts, thresholds: PairThresholds, max_bucket_size: int, 
     if len(table.sizes) == 0:
         raise Unsatisfiable(_refusal(counts, thresholds, max_bucket_size))
     even = _even(table)
-    relaxed = _relaxed(_thinned(table), started + time_limit)
+    relaxed = _relaxed(table, started + time_limit)
     if even is None and not relaxed.feasible:
         raise Unsatisfiable(_refusal(counts, thresholds, max_bucket_size))
     answers = [even, _other_answer(table, even, relaxed, started + time_limit)]
@@ -164,12 +170,12 @@ def _sizes(counts: PairCounts, thresholds: PairThresholds, max_bucket_size: int)
     return np.arange(smallest, min(max_bucket_size, counts.n) + 1, dtype=np.int64)
 
 
-def _thinned(table: PairTable) -> PairTable:
-    """The table with as many sizes as make no more than MOST_VARIABLES, the smallest and the largest among them."""
-    most = max(2, MOST_VARIABLES // len(table.records))
-    if len(table.sizes) <= most:
-        return table
-    return table.only(np.unique(np.linspace(0, len(table.sizes) - 1, most).astype(np.int64)))
+def _thinned(table: PairTable) -> Int64Array:
+    """Positions of as many sizes as make no more than MOST_VARIABLES, the smallest and the largest among them."""
+    most, q = max(2, MOST_VARIABLES // len(table.records)), len(table.sizes)
+    if q <= most:
+        return np.arange(q, dtype=np.int64)
+    return np.unique(np.linspace(0, q - 1, most).astype(np.int64))
 
 
 def _fits_evenly(table: PairTable) -> BoolArray:
@@ -191,7 +197,8 @@ def _even(table: PairTable) -> _Answer | None:
 
 @dataclass(frozen=True, eq=False)
 class _Relaxed:
-    """The linear relaxation: (q,) fractional numbers of buckets, a proven bound on the loss, and whether it has a solution."""
+    """The linear relaxation over some sizes, (s,) of them: fractional numbers of buckets, a proven bound on the loss over all sizes of the
+    table, and whether there may be buckets: False only where the relaxation is over all sizes and has no solution."""
 
     sizes: Int64Array
     numbers: Float64Array
@@ -267,8 +274,10 @@ def _matrix(entries: list[tuple[Float64Array, Int64Array, Int64Array]], rows: in
     return coo_matrix((data, (row, column)), shape=(rows, columns)).tocsr()
 
 
-def _relaxed(table: PairTable, deadline: float) -> _Relaxed:
-    """Solve the linear relaxation. Where time runs out before it is, nothing is known: the bound is 0."""
+def _relaxed(whole: PairTable, deadline: float) -> _Relaxed:
+    """Solve the linear relaxation, over few enough sizes. Where time runs out before it is, nothing is known: the bound is 0."""
+    columns = _thinned(whole)
+    table = whole.only(columns)
     program = _Program.of(table)
     matrix, needs = program.equalities()
     above = program.capacities()
@@ -285,41 +294,45 @@ def _relaxed(table: PairTable, deadline: float) -> _Relaxed:
     )
     q = len(table.sizes)
     if solved.x is None:
-        return _Relaxed(table.sizes, np.zeros(q), 0, solved.status != 2)
+        return _Relaxed(table.sizes, np.zeros(q), 0, solved.status != 2 or q < len(whole.sizes))
     prices = np.maximum(0.0, -solved.ineqlin.marginals)
-    return _Relaxed(table.sizes, program.numbers(solved.x) * table.n, _proven_bound(table, prices), True)
+    cut = len(table.capacities[0]) * q
+    nearest = _nearest(
+        columns, len(whole.sizes)
+    )  # a size that was left out has the prices of one that was not: any prices bound
+    of_all = [part.reshape(-1, q)[:, nearest] for part in (prices[:cut], prices[cut:])]
+    return _Relaxed(table.sizes, program.numbers(solved.x) * table.n, _proven_bound(whole, of_all), True)
 
 
-def _proven_bound(table: PairTable, prices: Float64Array) -> int:
+def _nearest(columns: Int64Array, number: int) -> Int64Array:
+    """(number,) int64: for each of so many positions, which of `columns`, ascending, is the nearest."""
+    middles = (columns[1:] + columns[:-1]) / 2
+    return np.searchsorted(middles, np.arange(number), side="right").astype(np.int64)
+
+
+def _proven_bound(table: PairTable, prices: Sequence[Float64Array]) -> int:
     """A bound on any loss over these sizes from prices of the capacities, in integers: whatever the floats are worth, it holds.
 
-    For prices y, z >= 0 let p_j = ((S_j - 1)^2 - sum_v floor(f'_v S_j) y_vj) / S_j. As capacities are kept, a loss is at least the sum over
-    combinations and sizes of r_cj (p_j + y_aj + z_dj), which is at least sum_c o_c min_j (p_j + y_aj + z_dj).
+    prices : of each column, (M_k, q), at least 0
+
+    For prices y, z let p_j = ((S_j - 1)^2 - sum_v floor(f'_v S_j) y_vj) / S_j. As capacities are kept, a loss is at least the sum over
+    combinations and sizes of r_cj (p_j + y_aj + z_dj), which is at least sum_c o_c min_j (p_j + y_aj + z_dj). O(m q).
     """
-    q = len(table.sizes)
-    cut = len(table.capacities[0]) * q
-    y, z = (
-        np.floor(np.minimum(part, 1e9) * _PRICE).astype(np.int64).reshape(-1, q)
-        for part in (prices[:cut], prices[cut:])
-    )
-    paid = [
-        sum(
-            int(c) * int(p)
-            for of, price in ((0, y), (1, z))
-            for c, p in zip(table.capacities[of][:, j], price[:, j], strict=True)
-        )
-        for j in range(q)
-    ]
-    each = np.array(
-        [(int(c) * _PRICE - w) // int(s) for c, w, s in zip(table.costs, paid, table.sizes, strict=True)], dtype=object
-    )
-    total = each[None, :] + y[table.codes[0]] + z[table.codes[1]]
+    paid_for = [np.floor(np.minimum(part, 1e9) * _PRICE).astype(np.int64) for part in prices]
     allowed = table.allowed()
-    value = sum(
-        int(records) * min(int(t) for t in total[c][allowed[c]])
-        for c, records in enumerate(table.records)
-        if allowed[c].any()
-    )
+    least = np.full(len(table.records), _FAR, dtype=np.int64)
+    for j, (cost, size) in enumerate(zip(table.costs.tolist(), table.sizes.tolist(), strict=True)):
+        paid = sum(
+            int(capacity[v, j]) * int(price[v, j])
+            for capacity, price in zip(table.capacities, paid_for, strict=True)
+            for v in np.flatnonzero(price[:, j])
+        )
+        each = (cost * _PRICE - paid) // size
+        if each < -_FAR:
+            return 0
+        of_size = min(each, _FAR) + paid_for[0][table.codes[0], j] + paid_for[1][table.codes[1], j]
+        least = np.where(allowed[:, j], np.minimum(least, of_size), least)
+    value = sum(int(records) * int(price) for records, price in zip(table.records, least, strict=True) if price < _FAR)
     return max(0, -(-value // _PRICE))
 
 
@@ -332,7 +345,7 @@ def _other_answer(table: PairTable, even: _Answer | None, relaxed: _Relaxed, dea
 
 
 def _worth_trying(table: PairTable, even: _Answer | None, relaxed: _Relaxed) -> Int64Array:
-    """Positions of up to MOST_SIZES sizes: those of which the relaxation has most records."""
+    """Positions of up to MOST_SIZES sizes: those of which the relaxation has most records; spread over all where it has none."""
     records = relaxed.numbers * relaxed.sizes
     first = [
         int(s) for s, r in sorted(zip(relaxed.sizes, records, strict=True), key=lambda it: -it[1]) if r > 1e-9 * table.n
@@ -342,6 +355,8 @@ def _worth_trying(table: PairTable, even: _Answer | None, relaxed: _Relaxed) -> 
         size = table.n // even.numbers[0]
         wanted += [s for s in (size, size + 1) if s <= table.sizes[-1]]
     wanted += [s + 1 for s in wanted if s + 1 <= table.sizes[-1]]
+    if not wanted:
+        return np.unique(np.linspace(0, len(table.sizes) - 1, MOST_SIZES).astype(np.int64))
     chosen = sorted(set(list(dict.fromkeys(wanted))[:MOST_SIZES]))
     return np.asarray(np.searchsorted(table.sizes, np.array(chosen, dtype=np.int64)), dtype=np.int64)
 
@@ -424,11 +439,13 @@ def check(table: PairTable, kinds: list[BucketKind]) -> None:
 def _refusal(counts: PairCounts, thresholds: PairThresholds, max_bucket_size: int) -> str:
     """Why there are no buckets of these sizes, and a size that does."""
     why = f"no buckets of at most {max_bucket_size} records keep the thresholds of both sensitive columns"
+    values = sum(len(of_column.fractions) for of_column in thresholds.columns)
+    last = min(counts.n, _SEARCHED, max_bucket_size + _SEARCHED_CAPACITIES // values)
     low, works = max_bucket_size, None
-    while works is None and low < min(counts.n, _SEARCHED):
-        high = min(2 * low, counts.n, _SEARCHED)
+    while works is None and low < last:
+        high = min(2 * low, low + 1 + _SEARCHED_CAPACITIES // (10 * values), last)
         works = even_size(counts, thresholds, np.arange(low + 1, high + 1, dtype=np.int64))
         low = high
     if works is None or works >= counts.n:
-        return f"{why}; raise the thresholds"
+        return f"{why}; raise {'' if last == counts.n else 'max_bucket_size or '}the thresholds"
     return f"{why}; max_bucket_size {-(-counts.n // (counts.n // works))} works, or raise the thresholds"
