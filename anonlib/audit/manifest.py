@@ -157,12 +157,19 @@ def thresholds_of(manifest: Manifest) -> list[Fraction]:
 
 
 def thresholds_of_column(manifest: Manifest, part: GuaranteePart) -> list[Fraction]:
-    """f'_i of each value of one of two sensitive columns, by what is asked of it or of both. Raises as `thresholds_of` does."""
+    """f'_i of each value of one of two sensitive columns, by what is asked of it or of both. Raises as `thresholds_of` does.
+
+    The parameters spell columns as the spec does, the release as the table does; Spark does not tell upper from lower case in names."""
     privacy = manifest.method.parameters.get("privacy") or {}
     by_column = privacy.get("columns") or {}
+    own = {name.lower(): asked for name, asked in by_column.items()}
+    if len(own) < len(by_column) or own.keys() - {each.sensitive.lower() for each in manifest.guarantee.also}:
+        raise AnonlibError(
+            f"the parameters ask something of {', '.join(by_column)}, which are not the sensitive columns"
+        )
     common = {key: asked for key, asked in privacy.items() if key != "columns"}
     counts = [value.count for value in part.values]
-    return _thresholds(by_column.get(part.sensitive, common), part, counts, sum(counts))
+    return _thresholds(own.get(part.sensitive.lower(), common), part, counts, sum(counts))
 
 
 def _of_combinations(manifest: Manifest) -> list[Fraction]:

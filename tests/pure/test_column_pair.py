@@ -321,6 +321,17 @@ def test_a_manifest_that_says_something_else_is_refused(case):
     assert {check.name for check in judge(facts, paper.stating(stated)).failures} >= checks
 
 
+def test_the_parameters_may_spell_a_column_as_the_spec_does_and_name_no_other():
+    facts, stated = trials_on_paper.on_paper()
+    columns = stated["method"]["parameters"]["privacy"]["columns"]
+    columns["Ward"] = columns.pop("ward")
+    assert judge(facts, paper.stating(stated)).passed
+    for other in ("WARD", "room"):
+        columns[other] = {"default": "1"}
+        assert {check.name for check in judge(facts, paper.stating(stated)).failures} >= {VALUES, FOLLOWS}
+        del columns[other]
+
+
 def test_values_that_were_not_counted_are_no_promise_kept():
     facts, stated = trials_on_paper.on_paper()
     failed = {check.name for check in judge(replace(facts, columns_of_two=()), paper.stating(stated)).failures}
