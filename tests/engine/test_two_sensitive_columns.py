@@ -169,6 +169,10 @@ REFUSED = {
     "a threshold of nobody's null": ({"privacy": {"default": "1/2", "missing": "1/3"}}, "privacy.missing"),
     "no column": ({"privacy": {"default": "1/2", "columns": {"drugs": {"l": 2}}}}, "did you mean drug"),
     "nothing of one": ({"privacy": {"columns": {"drug": {"l": 2}}}}, "nothing is promised of 'illness'"),
+    "more than is asked of any": (
+        {"privacy": {"theta": 8, "columns": {"illness": {"l": 2}, "drug": {"l": 2}}}},
+        "this would be asked of neither",
+    ),
     "fakes": ({"privacy": {"l": 2}, "fake_values": 1}, "no fakes are listed"),
     "two sizes": ({"privacy": {"l": 2}, "solver": "two_size"}, "the solver is optimal"),
     "bands": ({"privacy": {"l": 2}, "mix_companions": True}, "kinds of buckets vary as it is"),

@@ -203,6 +203,10 @@ class Bucketize(Method):
                 why = "there is one sensitive column; write what is asked of it under privacy itself"
                 faults.append(("privacy.columns", why))
             return faults
+        beside = [name for name in ("theta", "default", "l") if getattr(self.privacy, name) is not None]
+        if beside and not set(names) - set(self.privacy.columns):
+            why = f"columns says what is asked of {' and of '.join(names)}, so this would be asked of neither; leave it out"
+            faults.append((f"privacy.{beside[0]}", why))
         if not self.privacy.promises_all:
             faults += [
                 ("privacy", f"nothing is promised of {name!r}; give theta, default or l, or name it under columns")
