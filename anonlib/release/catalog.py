@@ -11,6 +11,7 @@ release without tables in the catalog, and `register` adds them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
@@ -24,11 +25,19 @@ from anonlib.release.opened import Release
 
 TRIAL = "catalog_trial"
 """Folder of the staging area that a table is tried over; removed before publication."""
+_SPACE = re.compile(r"[\w-]{1,100}", re.ASCII)
 
 
 def names(spark: SparkSession, prefix: str, tables: Iterable[str]) -> dict[str, str]:
-    """{table of the release: its name in the catalog, with catalog and schema}."""
+    """{table of the release: its name in the catalog, with catalog and schema}. Raises SpecError where the session's own catalog or schema,
+    which stand for those that `prefix` lacks, have names that a manifest cannot state."""
     full = catalog.qualified(spark, prefix)
+    *spaces, _ = full.split(".")
+    if len(spaces) != 2 or not all(map(_SPACE.fullmatch, spaces)):
+        raise SpecError(
+            f"output.table: {prefix!r} would be {full!r} in this session, which is no catalog.schema.name of letters, digits, - and _; "
+            "write a catalog and a schema of such names before it"
+        )
     return {table: f"{full}_{table}" for table in tables}
 
 
@@ -79,11 +88,13 @@ def _is_there(release: Release, table: str, name: str) -> bool:
     entry = catalog.look(release.spark, name)
     if entry is None:
         return False
-    if entry.kind == catalog.EXTERNAL and entry.files == catalog.files_of(release.tables[table]):
+    columns = {column.name: column.type for column in release.manifest.tables[table].columns}
+    same_files = entry.kind == catalog.EXTERNAL and entry.files == catalog.files_of(release.tables[table])
+    if same_files and entry.columns == columns:
         return True
+    what = "show the columns" if same_files else "read the files"
     raise SpecError(
-        f"there is a table {name} already, which does not read the files of {release.path}/{table}; name another, or drop it if nobody "
-        "reads it"
+        f"there is a table {name} already, which does not {what} of {release.path}/{table}; name another, or drop it if nobody reads it"
     )
 
 
@@ -103,6 +114,10 @@ def names_of(release: Release, prefix: str | None) -> dict[str, str]:
         )
     if prefix is not None:
         return names(release.spark, prefix, manifest.tables)
+    if strange := sorted(manifest.catalog.keys() - manifest.tables.keys()):
+        raise SpecError(
+            f"{release.path!r}: its manifest names {strange[0]!r} in a catalog, which is no table of the release"
+        )
     if not manifest.catalog:
         raise SpecError(
             f"{release.path!r}: its manifest names no tables of a catalog; say which: anonlib register {release.path} CATALOG.SCHEMA.NAME"

@@ -103,6 +103,9 @@ def test_tables_of_the_catalog_are_the_release(door: Door, published: Outcome) -
     assert judged(spark, path).achieved == f"{ST} is no table over the release's folder, but of the kind VIEW"
     assert "which does not read the files" in door.call("register", path).sentence
     spark.sql("DROP VIEW lake.people_st")
+    spark.sql(f"CREATE TABLE lake.people_st (bucket_id BIGINT) USING parquet LOCATION '{path}/st'")
+    assert "which does not show the columns" in door.call("register", path).sentence
+    spark.sql("DROP TABLE lake.people_st")
 
     # the records' table comes last, and a catalog that refuses it takes nothing back
     dropped, said = {"qit": QIT, "st": ST}, []
