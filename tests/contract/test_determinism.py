@@ -8,7 +8,7 @@ import pytest
 
 from tests.contract.methods import elsewhere, over
 from tests.door import bucketize, cut, multiset, people, write_files
-from tests.thorough import cases
+from tests.thorough import cases, nightly
 
 pytestmark = pytest.mark.spark
 
@@ -60,6 +60,7 @@ def source(tmp_path_factory):
     return write_files(tmp_path_factory.mktemp("determinism") / "input", cut(people(1200), 4))
 
 
+@nightly
 def test_fake_values_repeat_as_well(door, source):
     fakes = bucketize(l=2, max_bucket_size=3, fake_values=2)
     first, second = (door.run(source, name, method=fakes, audit="off").published() for name in ("first", "second"))

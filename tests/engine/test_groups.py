@@ -223,6 +223,7 @@ def test_prefixes(made):
         assert found.low <= sum(place == "Lima" for _, _, place, _ in people) <= found.high
 
 
+@nightly
 def test_on_the_command_line(made, door):
     release = made[1]["buckets"]
     found = door.call("query", release.path, "age < 35", "--by", "sex", "--by", "stay", "--json")

@@ -14,7 +14,7 @@ import anonlib
 from tests.contract.test_special_values import TEXTS, TYPES
 from tests.door import cut, key_file, multiset, people, with_column, write_files
 from tests.statistical.test_order_leak import BOUND, rank_correlation
-from tests.thorough import cases
+from tests.thorough import cases, nightly
 
 pytestmark = pytest.mark.spark
 
@@ -158,6 +158,7 @@ def test_whole_is_uniform_perturbation(door, source):
     assert {row["subtable"] for row in outcome.table("microdata")} == {0}
 
 
+@nightly  # of buckets at every change
 def test_a_missing_value_that_is_kept_is_a_value_of_its_own(door):
     values = [None if i % 3 == 0 else VALUES[i % 5] for i in range(600)]
     source = door.input(with_column(people(600), "illness", values, pa.string()))

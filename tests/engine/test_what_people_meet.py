@@ -22,6 +22,7 @@ from anonlib.errors import SpecError
 from anonlib.spec.load import load_spec
 from anonlib.spec.release import Columns, Input, Missing
 from tests.door import bucketize, cut, people, with_column, write_files
+from tests.thorough import nightly
 
 pytestmark = pytest.mark.spark
 
@@ -38,6 +39,7 @@ def with_marks():
     return with_column(table, "age", ages, table.schema.field("age").type)
 
 
+@nightly
 def test_marks_of_nobody_are_read_in_the_audit_too(door):
     """Four rows are of nobody: left out by the run, and by the audit beside the whole table."""
     table = people(64).append_column("person", pa.array(["?" if i % 16 == 5 else f"p{i}" for i in range(64)]))
