@@ -37,6 +37,10 @@ LOCAL_SETTINGS = {
 }
 """For an embedded session only; a cluster's own settings are never touched."""
 
+LARGE_PAGES = "-XX:+UseTransparentHugePages" if sys.platform == "linux" else ""
+"""For the Java of an embedded session: sorted rows are read all over a file's worth of memory, and small pages cost a fifth of the CPU
+seconds of the second pass."""
+
 RUN_SETTINGS = {
     # 100,000 records a batch: ten times fewer hand-overs to Python than Spark's default, and a worker still needs some 100 MB
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
@@ -74,7 +78,9 @@ def session(
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = builder.master(master or "local[*]")
         log = Path(__file__).with_name("log4j2.properties")
-        builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log.as_uri()}")
+        builder = builder.config(
+            "spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log.as_uri()} {LARGE_PAGES}"
+        )
         for name, value in LOCAL_SETTINGS.items():
             builder = builder.config(name, value)
     for name, value in (settings or {}).items():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from anonlib.engine.partitions import over_partitions, renumbered
 from anonlib.engine.relational import aggregate, rows
 from anonlib.engine.repeatable import plan_text
-from anonlib.engine.tables import FEW_RECORDS, together
+from anonlib.engine.tables import FEW_RECORDS, together, write
 
 pytestmark = pytest.mark.spark
 
@@ -47,3 +48,16 @@ def test_partitions_are_renumbered(spark, partitions):
     new = renumbered(located, number)
     assert new.columns == located.columns
     assert {r["q0"]: r["partition"] for r in new.collect()} == dict(enumerate(number.tolist()))
+
+
+@pytest.mark.every_spark
+def test_bucket_ids_are_written_without_a_dictionary(spark, tmp_path):
+    """There are too many of them for one; other columns, and other formats, are written as Spark writes them."""
+    table = spark.range(0, 400, 1, 1).selectExpr("id AS bucket_id", "id % 3 AS age")
+    write(table, str(tmp_path / "qit"), "parquet", "writing qit")
+    write(table, str(tmp_path / "orc"), "orc", "writing qit")
+    (file,) = (tmp_path / "qit").glob("*.parquet")
+    columns = pq.ParquetFile(file).metadata.row_group(0)
+    encoded = {columns.column(k).path_in_schema: columns.column(k).has_dictionary_page for k in range(2)}
+    assert encoded == {"bucket_id": False, "age": True}
+    assert spark.read.orc(str(tmp_path / "orc")).count() == 400
