@@ -13,17 +13,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape as _escape
-from rich.table import Table
 
 from anonlib import increments, originals, shipped, workflow
 from anonlib.engine import reading
@@ -32,18 +29,24 @@ from anonlib.engine.profile import table_facts
 from anonlib.engine.session import SparkSession, session
 from anonlib.errors import AnonlibError, AuditRefused, Postponed, SpecError
 from anonlib.evaluation.evaluation import Evaluation
-from anonlib.evaluation.risks import RiskMeasures
-from anonlib.exact import exact
-from anonlib.methods.recipe import Explanation, Grid
-from anonlib.release import account
 from anonlib.release.catalog import forgetful
 from anonlib.release.ledger import new_ledger, open_ledger
 from anonlib.release.ledger import void as void_release
-from anonlib.release.ledger_report import LedgerReport, looked_at
-from anonlib.release.manifest import Manifest, NodePart, SolverPart
+from anonlib.release.ledger_report import looked_at
 from anonlib.release.opened import Release, open_release
 from anonlib.reports import file as report_file
-from anonlib.reports.worth import risk_lines
+from anonlib.screen import (
+    err,
+    out,
+    print_json,
+    show_checks,
+    show_evaluation,
+    show_explanation,
+    show_groups,
+    show_ledger,
+    show_release,
+    show_stream,
+)
 from anonlib.spec.draft import draft
 from anonlib.spec.keys import resolve_key
 from anonlib.spec.ledger import read_reference
@@ -52,16 +55,7 @@ from anonlib.spec.paths import plain_path
 from anonlib.spec.table_names import plain_table_name
 from anonlib.streams.evidence import windows_of
 from anonlib.streams.explain import explain as explain_stream
-from anonlib.streams.run import Streamed
 from anonlib.streams.run import stream as run_stream
-
-MEASURES = {
-    "msbs": "Mean squared bucket size",
-    "gcp": "Certainty penalty (GCP)",
-    "ail": "Information loss (AIL)",
-    "retention": "Mean retention",
-}
-"""How the measures of an evaluation are called to a reader; others stand under their own names."""
 
 PLAINLY = (
     "\n  The release alone passes. The original was read with a header and no other option of its reader; where its input was not, "
@@ -72,8 +66,6 @@ INTERRUPTED = 130
 """What newer versions of typer make of Ctrl-C."""
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__, pretty_exceptions_enable=False)
-out = Console()
-err = Console(stderr=True, highlight=False)
 
 Conf = Annotated[Path | None, typer.Argument(help="The release spec, a YAML file.")]
 ConfOption = Annotated[Path | None, typer.Option("--conf", help="The same as an option, for spark-submit.")]
@@ -117,14 +109,14 @@ def run(
             release = workflow.run(spec, _session(master, remote, say), say=say)
     except Postponed as postponed:
         if as_json:
-            _print_json({"release": None, "postponed": str(postponed)})
+            print_json({"release": None, "postponed": str(postponed)})
         raise
     try:
         if as_json:
             named = {"catalog": release.catalog} if release.manifest.catalog else {}
-            _print_json({"release": release.path, "manifest": json.loads(release.manifest.to_json()), **named})
+            print_json({"release": release.path, "manifest": json.loads(release.manifest.to_json()), **named})
         else:
-            _show_release(release)
+            show_release(release)
     except (Exception, KeyboardInterrupt) as error:  # it is published, and no exit code but 0 may follow
         err.print(f"published at {_escape(release.path)}, but it cannot be shown here: {_escape(str(error))}")
     if report is not None:
@@ -145,9 +137,9 @@ def explain(
         explains = workflow.explain if spec.stream is None else explain_stream
         explanation = explains(spec, _session(master, remote, say), say=say)
     if as_json:
-        _print_json({"guarantee": explanation.words, **explanation.facts})
+        print_json({"guarantee": explanation.words, **explanation.facts})
     else:
-        _show_explanation(explanation)
+        show_explanation(explanation)
 
 
 @app.command()
@@ -175,9 +167,9 @@ def stream(
     manifest = streamed.release.manifest
     if as_json:
         parts = {"shown": list(streamed.shown), "manifest": json.loads(manifest.to_json())}
-        _print_json({"release": streamed.release.path, **parts})
+        print_json({"release": streamed.release.path, **parts})
     else:
-        _show_stream(streamed)
+        show_stream(streamed)
 
 
 @app.command()
@@ -202,9 +194,9 @@ def audit(
             windows = None if evidence is None else windows_of(spark, evidence, release)
             verdict = workflow.audit(release, table, windows, None if spec is None else load_spec(spec))
     if as_json:
-        _print_json({"release": path, "passed": verdict.passed, "checks": [asdict(check) for check in verdict.checks]})
+        print_json({"release": path, "passed": verdict.passed, "checks": [asdict(check) for check in verdict.checks]})
     else:
-        _show_checks([asdict(check) for check in verdict.checks])
+        show_checks([asdict(check) for check in verdict.checks])
     if not verdict.passed:
         plainly = (
             spec is None and format in ("csv", "json") and all(c.name.startswith("original") for c in verdict.failures)
@@ -239,12 +231,12 @@ def query(
         else:
             estimate = release.count(predicate or "TRUE") if mean is None else release.mean(mean, predicate)
     if by:
-        _show_groups({"release": path, "predicate": predicate, "by": by}, groups, as_json)
+        show_groups({"release": path, "predicate": predicate, "by": by}, groups, as_json)
     elif as_json:
         asked = {"release": path, "predicate": predicate} | ({} if mean is None else {"mean": mean})
         answer = asdict(estimate)
         nobody = mean is not None and math.isnan(answer["estimate"])  # JSON has no nan
-        _print_json({**asked, **answer, **({"estimate": None} if nobody else {})})
+        print_json({**asked, **answer, **({"estimate": None} if nobody else {})})
     else:
         out.print(_escape(str(estimate)), soft_wrap=True)
 
@@ -281,9 +273,9 @@ def evaluate(
     if save is not None:
         _save(save, evaluation)
     if as_json:
-        _print_json({"release": path, **evaluation.to_dict()})
+        print_json({"release": path, **evaluation.to_dict()})
     else:
-        _show_evaluation(evaluation)
+        show_evaluation(evaluation)
 
 
 @app.command()
@@ -316,7 +308,7 @@ def report(
             made = workflow.report(release, table, attacks, say=say, spec=None if spec is None else load_spec(spec))
         report_file.write(place, made.html, private=made.with_original)
     if as_json:
-        _print_json({"release": path, "report": str(place), "passed": made.passed, "original": made.with_original})
+        print_json({"release": path, "report": str(place), "passed": made.passed, "original": made.with_original})
     else:
         out.print(f"Report: {_escape(str(place))}", soft_wrap=True)
         if made.with_original:
@@ -352,9 +344,9 @@ def ledger(
         void_release(open_ledger(path, secret, settle=False), void)
     report = looked_at(open_ledger(path, secret))
     if as_json:
-        _print_json({"ledger": path, **report.to_dict()})
+        print_json({"ledger": path, **report.to_dict()})
     else:
-        _show_ledger(path, report)
+        show_ledger(path, report)
     if report.fault is not None:
         raise AuditRefused(report.fault)
 
@@ -380,7 +372,7 @@ def register(
         if note := forgetful(release.spark, release.catalog):
             say(note)
     if as_json:
-        _print_json({"release": path, "catalog": release.catalog})
+        print_json({"release": path, "catalog": release.catalog})
         return
     for name, full in release.catalog.items():
         out.print(f"[bold]Table[/]     {name}/ is {_escape(full)}", soft_wrap=True)
@@ -558,148 +550,6 @@ def _report_of_run(release: Release, place: Path) -> None:
         )
 
 
-def _print_json(result: Any) -> None:
-    sys.stdout.write(json.dumps(result, ensure_ascii=False, default=str) + "\n")
-
-
-def _show_release(release: Release) -> None:
-    manifest = release.manifest
-    out.print(f"\n[bold]Published[/] {_escape(release.path)}", soft_wrap=True)
-    out.print(f"\n[bold]The guarantee[/]\n{_escape(manifest.guarantee.words)}")
-    out.print(f"\n[bold]Rows[/]      {account.rows_line(manifest.rows)}")
-    if manifest.persons is not None:
-        out.print(f"[bold]Persons[/]   {increments.in_words(manifest.persons)}")
-    for line in _solver_lines(manifest.solver):
-        out.print(line)
-    _show_bounds(manifest)
-    _show_worst(manifest)
-    _show_nodes(manifest)
-    checks = manifest.audit.checks
-    state = {True: "[green]passed[/]", False: "[red]FAILED[/]", None: "off"}[manifest.audit.passed]
-    out.print(f"[bold]Audit[/]     {state}, {sum(c.passed for c in checks)} of {len(checks)} checks")
-    for name, part in manifest.tables.items():
-        known = f", {_escape(release.catalog[name])} in the catalog" if name in release.catalog else ""
-        out.print(f"[bold]Table[/]     {name}/ {part.rows:,} rows, {part.checksum}{known}", soft_wrap=True)
-    out.print(
-        f'\nLook next: {_escape(release.path)}/manifest.json, or ask: anonlib query {_escape(release.path)} "..."\n',
-        soft_wrap=True,
-    )
-
-
-def _show_bounds(manifest: Manifest) -> None:
-    """What was asked and achieved, and what the release is worth."""
-    for name, line in account.bounds_lines(manifest):
-        out.print(f"[bold]{_escape(name):9}[/] {_escape(line)}")
-    if manifest.utility:
-        measures = ", ".join(f"{name} {value:,.4g}" for name, value in manifest.utility.items())
-        out.print(f"[bold]Utility[/]   {_escape(measures)}")
-
-
-def _show_stream(streamed: Streamed) -> None:
-    manifest = streamed.release.manifest
-    part = manifest.stream
-    assert part is not None
-    out.print(f"\n[bold]Shown[/]     {_escape(streamed.release.path)}", soft_wrap=True)
-    out.print(f"\n[bold]The guarantee[/]\n{_escape(manifest.guarantee.words)}")
-    out.print(
-        f"\n[bold]Records[/]   {part.arrived:,} arrived = {part.shown:,} shown + {part.waiting:,} waiting + {part.missing:,} with a "
-        f"missing value + {part.outside:,} outside the domains; {part.late:,} came late"
-    )
-    out.print(f"[bold]Batches[/]   {part.batches:,}, {len(streamed.shown):,} of them by this run")
-    _show_bounds(manifest)
-    out.print(
-        f"\nLook next: {_escape(streamed.release.path)}/batches, or ask: anonlib audit {_escape(streamed.release.path)}\n",
-        soft_wrap=True,
-    )
-
-
-def _solver_lines(solver: SolverPart, most: int = 8) -> list[str]:
-    """What was chosen: how many of each size, and what is proven about the choice."""
-    parts = [f"{part.number:,} of {part.size:,}" for part in solver.setting[:most]]
-    total = sum(part.number for part in solver.setting)
-    more = f", and {len(solver.setting) - most:,} sizes more" if len(solver.setting) > most else ""
-    lines = [f"[bold]{solver.unit.capitalize():9}[/] {total:,}: {', '.join(parts)}{more}" if parts else "", ""]
-    how = _escape(account.chosen_line(solver))
-    lines[1] = f"[bold]Solver[/]    {how}" if solver.loss is None else f"[bold]Loss[/]      {solver.loss:,} ({how})"
-    return [line for line in lines if line]
-
-
-def _show_worst(manifest: Manifest, most: int = 5) -> None:
-    """The values whose largest share in a bucket comes nearest to their threshold."""
-    parts = manifest.guarantee.also or [manifest.guarantee]
-    measured = [
-        (f"{part.sensitive}: {v.value}" if len(parts) > 1 else str(v.value), v)
-        for part in parts
-        for v in part.values
-        if v.achieved is not None and v.threshold is not None
-    ]
-    tight = sorted(measured, key=lambda it: exact(it[1].achieved or "0") / exact(it[1].threshold or "1"), reverse=True)[
-        :most
-    ]
-    if not tight:
-        return
-    grid = Table("value", "records", "asked: at most", "achieved", box=None, pad_edge=False)
-    for name, v in tight:
-        grid.add_row(
-            _escape(name),
-            f"{v.count:,}",
-            f"{float(exact(v.threshold or '1')):.4%}",
-            f"{float(exact(v.achieved or '0')):.4%}",
-        )
-    out.print(grid)
-
-
-def _show_nodes(manifest: Manifest, most: int = 5) -> None:
-    """Nodes of the values' hierarchy: those with a threshold, the nearest to it first, then those that most buckets tell."""
-    measured = [node for node in manifest.guarantee.nodes if node.achieved is not None]
-
-    def rank(node: NodePart) -> tuple[bool, Fraction, int]:
-        reached = Fraction(0) if node.threshold is None else exact(node.achieved or "0") / exact(node.threshold)
-        return node.threshold is None, -reached, -(node.telling or 0)
-
-    if not measured:
-        return
-    grid = Table("node", "records", "asked: at most", "achieved", "buckets of nothing else", box=None, pad_edge=False)
-    for node in sorted(measured, key=rank)[:most]:
-        grid.add_row(
-            _escape(node.node),
-            f"{node.count:,}",
-            "none" if node.threshold is None else f"{float(exact(node.threshold)):.4%}",
-            f"{float(exact(node.achieved or '0')):.4%}",
-            f"{node.telling or 0:,}",
-        )
-    out.print(grid)
-    if len(measured) > most:
-        out.print(f"... and {len(measured) - most:,} nodes")
-
-
-def _show_groups(asked: dict[str, Any], groups: list[dict[str, Any]], as_json: bool) -> None:
-    if as_json:
-        _print_json({**asked, "groups": groups})
-        return
-    grid = Table(*(groups[0] if groups else ()), box=None, pad_edge=False)
-    for row in groups:
-        grid.add_row(*[_escape(f"{cell:,.1f}" if isinstance(cell, float) else str(cell)) for cell in row.values()])
-    out.print(grid)
-
-
-def _show_checks(checks: list[dict[str, Any]]) -> None:
-    grid = Table("", "check", "asked", "found", "evidence", box=None, pad_edge=False)
-    for check in checks:
-        mark = "[green]passed[/]" if check["passed"] else "[red]FAILED[/]"
-        grid.add_row(mark, *[_escape(str(check[k] or "")) for k in ("name", "asked", "achieved", "evidence")])
-    out.print(grid)
-
-
-def _show_ledger(path: str, report: LedgerReport) -> None:
-    grid = Table("release", "entered", "persons", "", "path", "its manifest", box=None, pad_edge=False)
-    for line in report.lines:
-        grid.add_row(str(line.number), line.time, f"{line.persons:,}", line.outcome, _escape(line.path), line.manifest)
-    out.print(f"\n[bold]Ledger[/] {_escape(path)} ({report.id})", soft_wrap=True)
-    out.print(grid)
-    out.print(f"{report.persons:,} persons in {report.releases:,} releases\n")
-
-
 def _save(path: Path, evaluation: Evaluation) -> None:
     answers = {"actual": evaluation.actual.tolist(), "estimated": evaluation.estimated.tolist()}
     try:
@@ -708,70 +558,6 @@ def _save(path: Path, evaluation: Evaluation) -> None:
         )
     except OSError as error:
         raise SpecError(f"--save {path}: cannot be written ({error.strerror}); choose another path") from None
-
-
-def _show_evaluation(evaluation: Evaluation) -> None:
-    errors = evaluation.errors
-    out.print(
-        "\n" + "\n".join(f"[bold]{_escape(MEASURES.get(k, k)):26}[/]{v:,.4g}" for k, v in evaluation.measures.items())
-    )
-    out.print(
-        f"[bold]Relative error[/]            average {errors.average:.2%}, median {errors.median:.2%} over {errors.queries:,} queries "
-        f"({errors.dropped:,} with a true count of 0 left out)\n",
-        soft_wrap=True,
-    )
-    if evaluation.risks is not None:
-        _show_risks(evaluation.risks)
-    grid = Table(evaluation.grouped_by, "queries", "average", "median", box=None, pad_edge=False)
-    for group, part in evaluation.by_group.items():
-        grid.add_row(_escape(str(group)), f"{part.queries:,}", f"{part.average:.2%}", f"{part.median:.2%}")
-    out.print(grid)
-    if evaluation.attacks:
-        _show_attacks(evaluation.attacks)
-
-
-def _show_risks(risks: RiskMeasures) -> None:
-    """Of finding a person's row, as other tools give them."""
-    grid = Table("risk of finding a row", "", box=None, pad_edge=False)
-    for name, figure in risk_lines(risks):
-        grid.add_row(name, figure)
-    out.print(grid)
-    out.print("")
-
-
-def _show_attacks(attacks: Mapping[str, Mapping[str, Any]]) -> None:
-    """A line for each attack with figures, then what was promised, or why it was not played, in words."""
-    grid = Table("attack", "accuracy", "prior", "bound", "largest belief", "persons", "above", box=None, pad_edge=False)
-    for name, one in attacks.items():
-        if "accuracy" in one:
-            shares = [f"{one[k]:.2%}" if k in one else "-" for k in ("accuracy", "prior", "guarantee", "largest")]
-            grid.add_row(_escape(name), *shares, *(f"{one[k]:,.0f}" if k in one else "-" for k in ("persons", "above")))
-    out.print("")
-    out.print(grid)
-    for name, one in attacks.items():
-        known = ("accuracy", "prior", "guarantee", "largest", "persons", "above", "words")
-        more = ", ".join(
-            f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in one.items() if k not in known
-        )
-        words = "; ".join(part for part in (str(one.get("words", "")), more) if part)
-        out.print(f"  [bold]{_escape(name)}[/]: {_escape(words)}", soft_wrap=True)
-
-
-def _show_explanation(explanation: Explanation) -> None:
-    out.print(f"\n[bold]The guarantee[/]\n{_escape(explanation.words)}\n")
-    for grid in explanation.grids:
-        _show_grid(grid)
-    out.print(f"{_escape(explanation.summary)}\n")
-
-
-def _show_grid(grid: Grid) -> None:
-    table = Table(*grid.columns, box=None, pad_edge=False)
-    for row in grid.rows:
-        table.add_row(*[_escape(text) for text in row])
-    out.print(table)
-    if grid.more:
-        out.print(_escape(grid.more))
-    out.print()
 
 
 if __name__ == "__main__":

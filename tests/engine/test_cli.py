@@ -165,7 +165,7 @@ def test_values_that_look_like_markup_are_shown_as_they_are(door):
 
 def test_what_cannot_be_shown_is_published_all_the_same(door, monkeypatch):
     """Exit code 0 and a release, or any other code and none."""
-    monkeypatch.setattr("anonlib.cli._show_release", lambda release: 1 / 0)
+    monkeypatch.setattr("anonlib.cli.show_release", lambda release: 1 / 0)
     outcome = door.run(people(), audit="off").published()
     assert "cannot be shown here" in outcome.err
 

@@ -32,11 +32,11 @@ def test_a_report_has_every_node_with_its_bound_the_least_protected_first() -> N
 
 def test_the_screen_of_a_run_shows_nodes() -> None:
     pytest.importorskip("pyspark", reason="the command line starts sessions")
-    from anonlib import cli
+    from anonlib import screen
 
     def shown(nodes: list[NodePart]) -> list[list[str]]:
-        with cli.out.capture() as captured:
-            cli._show_nodes(with_nodes(nodes))
+        with screen.out.capture() as captured:
+            screen._show_nodes(with_nodes(nodes))
         return [line.split() for line in captured.get().splitlines()]
 
     plain = [NODES[0], NODES[1], NODES[2].model_copy(update={"node": "tight"})]
