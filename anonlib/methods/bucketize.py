@@ -45,7 +45,7 @@ from anonlib.kernels.ranked.fake_values import FakeValues
 from anonlib.kernels.ranked.round_robin import Deal, RoundRobin, composition
 from anonlib.methods import trade_offs
 from anonlib.methods.recipe import Draft, Explanation, Grid, Run, Say
-from anonlib.privacy.buckets import BucketSolution
+from anonlib.privacy.buckets import BucketSetting, BucketSolution
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import Thresholds, guarantee_words
 from anonlib.release import account
@@ -240,7 +240,6 @@ def explained_buckets(
     """
     counts, thresholds, solution = choice.counts, choice.thresholds, choice.solution
     setting = solution.setting
-    sizes = [(s, b) for s, b in zip(setting.sizes, setting.numbers, strict=True)]
     first = sorted(range(counts.m), key=lambda i: (-thresholds.fractions[i], -int(counts.counts[i])))[:most]
     unbounded = sum(int(counts.counts[i]) for i in range(counts.m) if thresholds.fractions[i] >= 1)
     note = of_thresholds.note_of(setting, unbounded / counts.n)
@@ -259,7 +258,7 @@ def explained_buckets(
         f"mean squared bucket size {setting.msbs:.2f}{trade_offs.sentence(trade_off, note)}",
         grids=(
             *trade_offs.grids(trade_off),
-            Grid(("bucket size", "buckets", "records"), tuple((str(s), f"{b:,}", f"{s * b:,}") for s, b in sizes)),
+            grid_of_sizes(setting),
             Grid(
                 ("value", "records", "share of the table", "at most in any bucket"),
                 values,
@@ -268,16 +267,7 @@ def explained_buckets(
             *_grid_of_nodes(choice, most),
         ),
         facts={
-            "records": counts.n,
-            "sensitive_values": counts.m,
-            "solver": solution.solver,
-            "status": solution.status,
-            "setting": [{"size": s, "number": b} for s, b in sizes],
-            "loss": solution.loss,
-            "bound": solution.bound,
-            "gap": solution.gap,
-            "msbs": setting.msbs,
-            "seconds": solution.seconds,
+            **solution_facts(counts.n, counts.m, solution),
             "values": [
                 {"value": v, "count": int(counts.counts[i]), "threshold": text(thresholds.fractions[i])}
                 for i, v in enumerate(counts.values)
@@ -288,6 +278,29 @@ def explained_buckets(
         choice=choice,
         trade_off=trade_off,
     )
+
+
+def grid_of_sizes(setting: BucketSetting) -> Grid:
+    """How many buckets of each size there are, and the records in them."""
+    sizes = zip(setting.sizes, setting.numbers, strict=True)
+    return Grid(("bucket size", "buckets", "records"), tuple((str(s), f"{b:,}", f"{s * b:,}") for s, b in sizes))
+
+
+def solution_facts(records: int, values: int, solution: BucketSolution) -> dict[str, Any]:
+    """The solver's answer as plain values, for tables of so many `records` and sensitive `values` (or combinations of them)."""
+    setting = solution.setting
+    return {
+        "records": records,
+        "sensitive_values": values,
+        "solver": solution.solver,
+        "status": solution.status,
+        "setting": [{"size": s, "number": b} for s, b in zip(setting.sizes, setting.numbers, strict=True)],
+        "loss": solution.loss,
+        "bound": solution.bound,
+        "gap": solution.gap,
+        "msbs": setting.msbs,
+        "seconds": solution.seconds,
+    }
 
 
 def _nodes_explained(choice: BucketChoice) -> list[dict[str, Any]]:

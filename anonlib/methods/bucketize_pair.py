@@ -28,7 +28,7 @@ from anonlib.engine.values import with_values
 from anonlib.exact import text
 from anonlib.kernels.ranked.kind_deal import ByKind, KindDeal, stretches
 from anonlib.methods import bucketize as one_column
-from anonlib.methods.bucketize import solver_part
+from anonlib.methods.bucketize import grid_of_sizes, solution_facts, solver_part
 from anonlib.methods.recipe import Draft, Explanation, Grid, Run, Say
 from anonlib.privacy.column_pair import PairCounts, PairThresholds, pair_thresholds
 from anonlib.privacy.counts import SensitiveCounts
@@ -105,27 +105,17 @@ def explain(table: Microdata, wanted: Bucketize, say: Say, most: int = 20) -> Ex
     table, _, _, choice = _counted_and_chosen(table, wanted, say)
     solution, names = choice.pair.solution, table.sensitive_columns
     setting = solution.setting
-    sizes = list(zip(setting.sizes, setting.numbers, strict=True))
     per_column = list(zip(names, choice.counts.columns, choice.thresholds.columns, strict=True))
     return Explanation(
         words=_words(choice, names),
         summary=f"Loss {solution.loss:,} ({account.proven(solution.solver, solution.status, solution.gap)}; {solution.seconds:.1f} s); "
         f"mean squared bucket size {setting.msbs:.2f}; {choice.counts.m:,} combinations of values. {SEVERAL}.",
         grids=(
-            Grid(("bucket size", "buckets", "records"), tuple((str(s), f"{b:,}", f"{s * b:,}") for s, b in sizes)),
+            grid_of_sizes(setting),
             *(_grid(name, counts, thresholds, most) for name, counts, thresholds in per_column),
         ),
         facts={
-            "records": choice.counts.n,
-            "sensitive_values": choice.counts.m,
-            "solver": solution.solver,
-            "status": solution.status,
-            "setting": [{"size": s, "number": b} for s, b in sizes],
-            "loss": solution.loss,
-            "bound": solution.bound,
-            "gap": solution.gap,
-            "msbs": setting.msbs,
-            "seconds": solution.seconds,
+            **solution_facts(choice.counts.n, choice.counts.m, solution),
             "columns": {
                 name: [
                     {"value": v, "count": int(counts.counts[i]), "threshold": text(thresholds.fractions[i])}
