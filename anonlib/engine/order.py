@@ -38,8 +38,10 @@ def arranged(frame: DataFrame, number: int, by: str | None = None, narrow: bool 
     if by is None:
         dealt = frame.withColumn(_ORDER, F.expr(hashed)).repartition(number, F.expr(order))
         return dealt.sortWithinPartitions(F.expr(order)).drop(_ORDER)
+    dealt = frame.repartition(number, F.expr(quoted(by)))
     if narrow:
-        hashed = f"shiftleft({quoted(by)}, {HASH_BITS}) | shiftrightunsigned({hashed}, {64 - HASH_BITS})"
-    keys = [order] if narrow else [quoted(by), order]
-    dealt = frame.repartition(number, F.expr(quoted(by))).withColumn(_ORDER, F.expr(hashed))
-    return dealt.sortWithinPartitions(*[F.expr(key) for key in keys]).drop(_ORDER)
+        # sorted by the expression itself: a column for it would have every row copied twice
+        key = f"shiftleft({quoted(by)}, {HASH_BITS}) | shiftrightunsigned({hashed}, {64 - HASH_BITS})"
+        return dealt.sortWithinPartitions(F.expr(key))
+    dealt = dealt.withColumn(_ORDER, F.expr(hashed))
+    return dealt.sortWithinPartitions(F.expr(quoted(by)), F.expr(order)).drop(_ORDER)
