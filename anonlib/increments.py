@@ -25,7 +25,8 @@ from anonlib.errors import AnonlibError, OutOfTime, Postponed, SpecError, Unsati
 from anonlib.keyed import derive
 from anonlib.methods.enough import more_persons
 from anonlib.release import storage
-from anonlib.release.ledger import Entry, Ledger, open_ledger
+from anonlib.release.ledger import Ledger, open_ledger
+from anonlib.release.ledger_entry import Entry
 from anonlib.release.manifest import GuaranteePart, LedgerPart, Manifest, PersonsPart, RowsPart
 from anonlib.spec.keys import resolve_key, run_key
 from anonlib.spec.ledger import DATE

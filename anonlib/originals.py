@@ -27,7 +27,8 @@ from anonlib.engine.relational import DataFrame
 from anonlib.engine.statistics import is_missing
 from anonlib.errors import SpecError
 from anonlib.release import generalized, storage
-from anonlib.release.ledger import Entry, Ledger, sha256_of
+from anonlib.release.ledger import Ledger
+from anonlib.release.ledger_entry import Entry, sha256_of
 from anonlib.release.manifest import Manifest
 from anonlib.release.opened import Release
 from anonlib.spec.keys import key_tag

@@ -20,11 +20,7 @@ Nothing here grows with the table but the reading of files to check them: the dr
 
 from __future__ import annotations
 
-import calendar
-import hashlib
-import hmac
 import json
-import os
 import re
 import secrets
 import socket
@@ -32,59 +28,29 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
 
 from anonlib.errors import SpecError
 from anonlib.keyed import derive
-from anonlib.release import storage
+from anonlib.release import ledger_runs, storage
+from anonlib.release.ledger_entry import (
+    BRING_BACK,
+    Entry,
+    Outcome,
+    PersonFile,
+    body_of,
+    opened,
+    read_entry,
+    seal_of,
+    sealed,
+    sha256_of,
+)
 from anonlib.release.ledger_files import Files
 from anonlib.release.storage import Place
 
 FORMAT = 1
 HEAD, ENTRIES, PERSONS = "ledger.json", "entries", "persons"
-PATIENCE = 600
-"""Seconds that a run on another machine is given to show its release before another run takes it for dead."""
-Outcome = Literal["", "published", "void"]
 _NUMBER = re.compile(r"(\d{6,})\.(json|outcome)")
-
-
-@dataclass(frozen=True)
-class PersonFile:
-    """A file of persons, of a size in bytes."""
-
-    name: str
-    size: int
-    sha256: str
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A release, as the ledger has it.
-
-    path, staging : where it is shown, and where it was made; manifest : SHA-256 of the manifest's text
-    persons  : how many are entered; folder, files : where they stand
-    columns  : [name, type] of the columns that say who a person is; values : {sensitive value's text: records} of the release
-    previous : the HMAC of the entry before; machine, process : who made it; time : when, in UTC
-    outcome  : "" while nobody has settled it
-    """
-
-    number: int
-    path: str
-    staging: str
-    manifest: str
-    persons: int
-    folder: str
-    files: tuple[PersonFile, ...]
-    columns: tuple[tuple[str, str], ...]
-    values: tuple[tuple[str | None, int], ...]
-    previous: str
-    machine: str
-    process: str
-    time: str
-    seal: str = ""
-    outcome: Outcome = ""
 
 
 @dataclass(frozen=True)
@@ -163,24 +129,24 @@ class Ledger:
             values=tuple(values),
             previous=self.entries[-1].seal if self.entries else "",
             machine=socket.gethostname(),
-            process=_this_process(),
+            process=ledger_runs.this_process(),
             time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         )
-        body = _body(entry)
+        body = body_of(entry)
         try:
-            self.files.create(f"{ENTRIES}/{entry.number:06d}.json", _sealed(self.key, body))
+            self.files.create(f"{ENTRIES}/{entry.number:06d}.json", sealed(self.key, body))
         except FileExistsError:
             raise SpecError(
                 f"ledger {self.path}: another run entered release {entry.number} while this one was made, perhaps with the same persons; "
                 "nothing was published. Run again, and persons who are out by then are left out"
             ) from None
-        return replace(entry, seal=_seal(self.key, body))
+        return replace(entry, seal=seal_of(self.key, body))
 
     def settle(self, entry: Entry, outcome: Outcome) -> None:
         """Say for good what became of an entry. What was taken away to find out is kept until then."""
         body = json.dumps({"ledger": self.id, "number": entry.number, "seal": entry.seal, "outcome": outcome})
         try:
-            self.files.create(f"{ENTRIES}/{entry.number:06d}.outcome", _sealed(self.key, body))
+            self.files.create(f"{ENTRIES}/{entry.number:06d}.outcome", sealed(self.key, body))
         except FileExistsError:
             there = self._outcome(entry)
             if there != outcome:
@@ -207,7 +173,7 @@ class Ledger:
         name = f"{ENTRIES}/{self.next_number:06d}.json"
         if not self.files.there(name) or self.files.there(name.replace(".json", ".outcome")):
             return
-        entry = _entry(self.key, self.files, name, self.path)
+        entry = read_entry(self.key, self.files, name, self.path)
         if entry.staging == storage.absolute(where.staging):
             self.withdraw(entry)
 
@@ -223,7 +189,7 @@ class Ledger:
 
     def _outcome(self, entry: Entry) -> Outcome:
         name = f"{ENTRIES}/{entry.number:06d}.outcome"
-        told = json.loads(_opened(self.key, self.files, name, self.path))
+        told = json.loads(opened(self.key, self.files, name, self.path))
         if (told.get("ledger"), told.get("number"), told.get("seal")) != (self.id, entry.number, entry.seal):
             raise SpecError(f"ledger {self.path}: {name} belongs to another entry; {BRING_BACK}")
         outcome: Outcome = told["outcome"]
@@ -289,9 +255,6 @@ class Ledger:
         return manifests
 
 
-BRING_BACK = "bring the ledger back as it was after its last release"
-
-
 def new_ledger(path: str, key: bytes) -> Ledger:
     """Start a ledger at `path`, known by its key. Raises SpecError when something lies there."""
     files = Files(path)
@@ -300,7 +263,7 @@ def new_ledger(path: str, key: bytes) -> Ledger:
         raise SpecError(f"ledger {path}: something lies there already; a ledger is started once")
     id, own, persons = _keys(key)
     try:
-        files.create(HEAD, _sealed(own, json.dumps({"format": FORMAT, "ledger": id})))
+        files.create(HEAD, sealed(own, json.dumps({"format": FORMAT, "ledger": id})))
     except FileExistsError:
         raise SpecError(f"ledger {path}: another run has just started it") from None
     except OSError as error:
@@ -368,7 +331,7 @@ def _check_head(files: Files, path: str, id: str, own: bytes) -> None:
             f"ledger {path}: it belongs to another ledger.key; under this one its persons are not known again, and would be published "
             "twice. Give the key that it was started with"
         )
-    _opened(own, files, HEAD, path)
+    opened(own, files, HEAD, path)
     if version != FORMAT:
         raise SpecError(f"ledger {path}: it has format {version}, and this version reads {FORMAT}; use a newer anonlib")
 
@@ -386,21 +349,11 @@ def _entries(files: Files, path: str, id: str, own: bytes) -> Iterator[Entry]:
     bare = Ledger(files, id, own, b"", ())
     for number in numbers:
         name = f"{ENTRIES}/{number:06d}.json"
-        entry = _entry(own, files, name, path)
+        entry = read_entry(own, files, name, path)
         if entry.number != number or entry.previous != previous:
             raise SpecError(f"ledger {path}: {name} does not follow the entry before it; {BRING_BACK}")
         previous = entry.seal
         yield replace(entry, outcome=bare._outcome(entry) if number in outcomes else "")
-
-
-def _entry(own: bytes, files: Files, name: str, path: str) -> Entry:
-    """A sealed entry, without its outcome. Raises SpecError."""
-    body = _opened(own, files, name, path)
-    told = json.loads(body)
-    told["files"] = tuple(PersonFile(**file) for file in told["files"])
-    told["columns"] = tuple((column, kind) for column, kind in told["columns"])
-    told["values"] = tuple((value, count) for value, count in told["values"])
-    return Entry(**told, seal=_seal(own, body))
 
 
 def _settled(ledger: Ledger, entry: Entry, settle: bool) -> Outcome:
@@ -410,7 +363,7 @@ def _settled(ledger: Ledger, entry: Entry, settle: bool) -> Outcome:
     if not settle:
         return "published" if _is_out(entry) else ""
     if not _is_out(entry):
-        if _still_runs(entry):
+        if ledger_runs.still_runs(entry):
             raise SpecError(_busy(ledger.path, entry))
         # nobody can show what was taken away; where it is gone already, somebody may have shown and moved it
         if not storage.seize(_place_of(entry)) and not _is_out(entry):
@@ -445,7 +398,7 @@ def void(ledger: Ledger, number: int) -> None:
             f"ledger {ledger.path}: release {number} is not open: "
             + ("there is none" if entry is None else _in_words(entry))
         )
-    if _still_runs(entry):
+    if ledger_runs.still_runs(entry):
         raise SpecError(_busy(ledger.path, entry))
     storage.seize(_place_of(entry))
     ledger.settle(entry, "published" if _is_out(entry) else "void")
@@ -465,36 +418,6 @@ def _is_out(entry: Entry) -> bool:
     return text is not None and sha256_of(text) == entry.manifest
 
 
-def _still_runs(entry: Entry) -> bool:
-    """Whether the run that made the entry may still show its release: on this machine, whether the process is there; elsewhere, for
-    `PATIENCE`. A courtesy to it alone: what is taken for dead by mistake loses its staging folder, and publishes nothing."""
-    if entry.machine == socket.gethostname():
-        return entry.process == _process(int(entry.process.split()[1]))
-    made = calendar.timegm(time.strptime(entry.time, "%Y-%m-%dT%H:%M:%SZ"))
-    return time.time() - made < PATIENCE
-
-
-def _this_process() -> str:
-    return _process(os.getpid())
-
-
-def _process(number: int) -> str:
-    """A process of this machine, by number and start; "process 0" when there is none, or what is left of one that was killed."""
-    try:
-        os.kill(number, 0)
-    except ProcessLookupError:
-        return "process 0"
-    except OSError:
-        pass
-    started = ""
-    with suppress(OSError, IndexError):
-        stat = Path(f"/proc/{number}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
-        if stat[0] in "ZX":  # nobody has fetched its exit code, as in a container whose first process fetches none
-            return "process 0"
-        started = stat[19]
-    return f"process {number} {started}".strip()
-
-
 def _remove_orphans(ledger: Ledger, entries: Sequence[Entry]) -> None:
     """Folders of persons that dead runs left under numbers which others have taken since."""
     kept = {entry.folder for entry in entries if entry.outcome != "void"}
@@ -502,34 +425,3 @@ def _remove_orphans(ledger: Ledger, entries: Sequence[Entry]) -> None:
         number = name.partition("-")[0]
         if f"{PERSONS}/{name}" not in kept and number.isdigit() and int(number) < len(entries):
             ledger.files.remove_folder(f"{PERSONS}/{name}")
-
-
-def _body(entry: Entry) -> str:
-    told: dict[str, Any] = asdict(entry)
-    told.pop("seal")
-    told.pop("outcome")
-    return json.dumps(told, ensure_ascii=True)
-
-
-def _seal(key: bytes, body: str) -> str:
-    return hmac.new(key, body.encode("ascii"), hashlib.sha256).hexdigest()
-
-
-def _sealed(key: bytes, body: str) -> bytes:
-    return f"{body}\n{_seal(key, body)}\n".encode("ascii")
-
-
-def _opened(key: bytes, files: Files, name: str, path: str) -> str:
-    """The body of a sealed file. Raises SpecError when the seal is not the ledger's."""
-    try:
-        body, seal = files.read(name).decode("ascii").rstrip("\n").split("\n")
-    except (ValueError, OSError):
-        body, seal = "", ""
-    if not hmac.compare_digest(seal, _seal(key, body)):
-        raise SpecError(f"ledger {path}: {name} was edited or cut; {BRING_BACK}")
-    return body
-
-
-def sha256_of(text: str) -> str:
-    """The digest that an entry knows a manifest by, in hexadecimal."""
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()

@@ -9,7 +9,8 @@ from pyarrow import parquet
 
 from anonlib.errors import SpecError
 from anonlib.release import storage
-from anonlib.release.ledger import Entry, Ledger, number_in, sha256_of
+from anonlib.release.ledger import Ledger, number_in
+from anonlib.release.ledger_entry import Entry, sha256_of
 
 
 @dataclass(frozen=True)

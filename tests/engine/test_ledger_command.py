@@ -12,8 +12,7 @@ import pytest
 from anonlib import cli, increments
 from anonlib.cli import main
 from anonlib.errors import SpecError
-from anonlib.release import ledger as ledgers
-from anonlib.release import storage
+from anonlib.release import ledger_runs, storage
 from anonlib.release.ledger import open_ledger
 from anonlib.spec.load import parse_spec
 from tests.door import KEY, OTHER_KEY, key_file
@@ -148,7 +147,7 @@ def test_a_release_that_was_moved(ledger, capsys):
 def test_a_release_that_nobody_has_seen_is_voided_on_a_stewards_word(ledger, capsys, monkeypatch):
     entered(ledger.parent, "february", shown=False)
     shutil.rmtree(next(ledger.parent.glob(".february.staging-*")))
-    monkeypatch.setattr(ledgers, "_still_runs", lambda entry: False)
+    monkeypatch.setattr(ledger_runs, "still_runs", lambda entry: False)
     code, _, err = asked(capsys, ledger)
     assert code == 2
     assert "--void 2" in err

@@ -18,7 +18,7 @@ import yaml
 from anonlib import increments
 from anonlib.privacy.f_privacy import FPrivacy
 from anonlib.release import ledger as ledgers
-from anonlib.release import ledger_files, storage
+from anonlib.release import ledger_files, ledger_runs, storage
 from anonlib.release.manifest import Manifest
 from tests.contract.methods import asked, over, publishes_other
 from tests.door import KEY, OTHER_KEY, VALUES, people, with_column
@@ -150,7 +150,7 @@ def schedule(door, monkeypatch):
 
 def test_a_schedule_from_month_to_month(schedule, monkeypatch):
     """Several visits a person, in a run that dies when its release is out; one that dies in between; too few; and everybody left."""
-    monkeypatch.setattr(ledgers, "_still_runs", lambda entry: False)
+    monkeypatch.setattr(ledger_runs, "still_runs", lambda entry: False)
     visits = columns() | {"identifiers": ["day"]}
     latest = {"persons": {"repeated": "latest", "order": "DAY"}, "columns": visits}
     schedule.dies("between manifest and outcome", visits_of(month(0, 60)), "m1", **latest)
@@ -381,7 +381,7 @@ def test_a_damaged_ledger_publishes_nobody(schedule, damage):
 @nightly
 def test_a_run_that_dies_anywhere_publishes_nobody_twice_and_loses_nobody(schedule, monkeypatch):
     """Month after month each run dies one step later, and the next month's finds the ledger as it was left."""
-    monkeypatch.setattr(ledgers, "_still_runs", lambda entry: False)
+    monkeypatch.setattr(ledger_runs, "still_runs", lambda entry: False)
     last = 0
     for number, step in enumerate(WALK, 1):
         last += 12

@@ -13,8 +13,9 @@ from pyarrow import fs
 
 from anonlib.errors import SpecError
 from anonlib.release import ledger as ledgers
-from anonlib.release import storage
-from anonlib.release.ledger import Entry, Ledger, new_ledger, number_in, open_ledger
+from anonlib.release import ledger_runs, storage
+from anonlib.release.ledger import Ledger, new_ledger, number_in, open_ledger
+from anonlib.release.ledger_entry import Entry
 from anonlib.release.ledger_files import Files
 
 KEY = bytes.fromhex("dd7eba842bcdb39ba7f51ffb8518900642d7903dd740ec557ed00549a0841a7b")
@@ -81,7 +82,7 @@ def started(home: Path) -> None:
 
 def dead(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever run made an entry, it is no more."""
-    monkeypatch.setattr(ledgers, "_still_runs", lambda entry: False)
+    monkeypatch.setattr(ledger_runs, "still_runs", lambda entry: False)
 
 
 def die_at(step: str) -> Callable[[str], None]:
@@ -183,26 +184,28 @@ def test_while_a_run_publishes_another_is_told_to_wait(home):
 
 def test_a_run_on_another_machine_is_given_time(home, monkeypatch):
     started(home)
-    monkeypatch.setattr(ledgers.socket, "gethostname", lambda: "elsewhere")
+    monkeypatch.setattr(ledger_runs.socket, "gethostname", lambda: "elsewhere")
     with pytest.raises(Died):
         publish(home, "slow", die_at("entered"))
     monkeypatch.undo()
     with pytest.raises(SpecError, match="on elsewhere, since"):
         at(home)
-    monkeypatch.setattr(ledgers, "PATIENCE", -1)
+    monkeypatch.setattr(ledger_runs, "PATIENCE", -1)
     assert [e.outcome for e in at(home).entries] == ["void"]
 
 
 def test_a_process_of_the_same_number_that_began_later_is_another():
-    own = ledgers._this_process()
-    assert own == ledgers._process(os.getpid())
-    entry = Entry(1, "", "", "", 0, "", (), (), (), "", ledgers.socket.gethostname(), f"process {os.getpid()} 7", "")
-    assert not ledgers._still_runs(entry)
+    own = ledger_runs.this_process()
+    assert own == ledger_runs._process(os.getpid())
+    entry = Entry(
+        1, "", "", "", 0, "", (), (), (), "", ledger_runs.socket.gethostname(), f"process {os.getpid()} 7", ""
+    )
+    assert not ledger_runs.still_runs(entry)
     gone = os.fork()
     if gone == 0:
         os._exit(0)
     os.waitpid(gone, 0)
-    assert ledgers._process(gone) == "process 0"
+    assert ledger_runs._process(gone) == "process 0"
 
 
 def test_a_process_whose_exit_nobody_has_fetched_is_no_more():
@@ -214,7 +217,7 @@ def test_a_process_whose_exit_nobody_has_fetched_is_no_more():
         os.waitid(os.P_PID, killed, os.WEXITED | os.WNOWAIT)  # it has ended, and is left as it is
         os.kill(killed, 0)
         if Path(f"/proc/{killed}/stat").exists():
-            assert ledgers._process(killed) == "process 0"
+            assert ledger_runs._process(killed) == "process 0"
     finally:
         os.waitpid(killed, 0)
 
