@@ -455,7 +455,7 @@ FAULTS = (
     Fault(f"{PRIVACY}.column_pair:PairThresholds.of_combinations", "half of them", FOLLOWS, lambda right: lambda self, codes: tuple(f / 2 for f in right(self, codes)), trials.paired),
     Fault(f"{KERNELS}.ranked.kind_deal:ByKind.__call__", "a bucket further", "buckets of qit and st", one_bucket_on, trials.paired),
     Fault(f"{KERNELS}.ranked.kind_deal:stretches", "a value instead of another", "overall counts of sensitive values", a_value_less, trials.paired),
-    Fault("anonlib.solvers.buckets.pair_setting:PairTable.of", "a record more", COLUMNS, room_for_more, trials.paired),
+    Fault("anonlib.solvers.buckets.pair_program:PairTable.of", "a record more", COLUMNS, room_for_more, trials.paired),
     Fault("anonlib.solvers.buckets.node_limits:NodeLimits.of", "a record more", NODES, limits_up, LUNGS),
     Fault(f"{KERNELS}.ranked.round_robin:Deal.of", "values in the order of their codes", NODES, as_values_come, LUNGS),
     Fault(f"{KERNELS}.ranked.round_robin:Deal._mixed_line", "values in the order of their codes in a band", NODES, lambda right: lambda self, j: np.arange(len(self.partition)), LUNGS),

@@ -20,7 +20,7 @@ from anonlib.kernels.ranked.kind_deal import ByKind, KindDeal, stretches
 from anonlib.privacy.column_pair import PairCounts, PairThresholds, pair_thresholds
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.f_privacy import FPrivacy
-from anonlib.solvers.buckets import pair_setting
+from anonlib.solvers.buckets import pair_program, pair_setting
 from anonlib.solvers.buckets.pair_kinds import even_kinds
 from tests import paper
 from tests.contract import trials as trials_on_paper
@@ -204,7 +204,7 @@ def test_where_sizes_are_thinned_out_nothing_false_is_proven_of_them(case, monke
     thresholds = pair_thresholds(counts, [FPrivacy.uniform(threshold)] * 2, NAMES)
     best = pair_setting.solve(counts, thresholds, 20, 5.0).solution
     assert best.status == "optimal"
-    monkeypatch.setattr(pair_setting, "MOST_VARIABLES", 3 * counts.m)
+    monkeypatch.setattr(pair_program, "MOST_VARIABLES", 3 * counts.m)
     solution = pair_setting.solve(counts, thresholds, 20, 5.0).solution
     assert solution.bound <= best.loss <= solution.loss
     assert (solution.status == "optimal") == (solution.loss == solution.bound)
@@ -214,7 +214,7 @@ def test_buckets_are_looked_for_where_the_relaxation_finds_no_time(monkeypatch):
     threshold, table = THINNED["the only one"]
     counts = counted(table)
     thresholds = pair_thresholds(counts, [FPrivacy.uniform(threshold)] * 2, NAMES)
-    monkeypatch.setattr(pair_setting, "linprog", lambda *_, **__: SimpleNamespace(x=None, status=1))
+    monkeypatch.setattr(pair_program, "linprog", lambda *_, **__: SimpleNamespace(x=None, status=1))
     monkeypatch.setattr(pair_setting, "_even", lambda _: None)
     solution = pair_setting.solve(counts, thresholds, 20, 5.0).solution
     assert (solution.bound, solution.status) == (0, "heuristic")
