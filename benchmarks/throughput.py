@@ -1,11 +1,13 @@
 """Wall time of a whole job over two floors, in one session: "read + groupBy(sensitive).count() + write", and the same with rows dealt anew.
 
     python -m benchmarks.throughput [--rows 5000000 20000000] [--values 50] [--methods bucketize fakes perturb] [--master local[2]]
+    python -m benchmarks.throughput --master cluster        a standalone cluster on this machine: two workers of one core
 
 The job is what `anonlib run` does, audit included. A release must deal its rows to new files, or these would say which file of the input a
 row comes from (docs/limitations.md): the second floor deals rows too, by a hash of their place, to as many files as the release has. All
 are measured in turn, repeat by repeat; ratios are of the best of each and of the medians. The profile says what each step of a job took;
 `python peak` is the driver's own memory. CPU seconds are those of all processes, Java and Python workers too: they hold on a busy machine.
+Of a cluster they are the driver's alone.
 """
 
 from __future__ import annotations
@@ -17,16 +19,20 @@ import statistics
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from anonlib import workflow
 from anonlib.engine.order import files as number_of_files
-from anonlib.engine.session import session
+from anonlib.engine.session import LARGE_PAGES, session
 from anonlib.spec.load import parse_spec
 from benchmarks import machine
 from benchmarks.data import NUMERIC, SENSITIVE, TEXT, person_table
+from tests.contract.cluster import standalone
 from tests.cpu_time import of_process_tree
 
+CLUSTER = "cluster"
+EXECUTORS = {"spark.executor.memory": "3g", "spark.executor.cores": "1", "spark.executor.extraJavaOptions": LARGE_PAGES}
 Spent = tuple[float, float]
 """Wall seconds, and CPU seconds of all processes."""
 DATA = Path(tempfile.gettempdir()) / "anonlib-benchmarks"
@@ -141,9 +147,10 @@ def throughput(
     solver: str = "optimal",
 ) -> None:
     """Print the figures of each method on a generated table of each number of rows, all in one session on `master`."""
-    spark = session(master=master)
-    print(f"Spark {spark.version}, {master}")
-    with tempfile.TemporaryDirectory(prefix="anonlib-") as scratch:
+    with ExitStack() as stack:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="anonlib-"))
+        spark = session(master=_master(stack, Path(scratch), master), settings=EXECUTORS if master == CLUSTER else None)
+        print(f"Spark {spark.version}, {master}")
         warm = person_table(data, 200_000, 2)
         floor(spark, warm, Path(scratch) / "warm-floor")
         for method in methods:
@@ -153,6 +160,15 @@ def throughput(
             for method in methods:
                 print(f"\n{method}, {number:,} rows, {values:,} sensitive values", flush=True)
                 measure(spark, table, number, Path(scratch), repeat, method, solver)
+
+
+def _master(stack: ExitStack, scratch: Path, master: str) -> str:
+    """The URL of the master; a cluster is started for the word `cluster`, and goes with the stack."""
+    if master != CLUSTER:
+        return master
+    running = stack.enter_context(standalone(scratch, "4g"))
+    os.environ.update(running.environment)
+    return running.master
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,14 +52,23 @@ def _processes() -> Iterator[tuple[int, int]]:
 @pytest.fixture
 def cluster(tmp_path):
     """See `Cluster`."""
-    pyspark = pytest.importorskip("pyspark")
+    pytest.importorskip("pyspark")
+    with standalone(tmp_path, "2g") as running:
+        yield running
+
+
+@contextmanager
+def standalone(folder: Path, memory: str) -> Iterator[Cluster]:
+    """A cluster whose workers have this much memory each, and work in `folder`."""
+    import pyspark
+
     home = Path(pyspark.__file__).parent
     port, web, *webs = _free_ports(4)
     environment = {
         **os.environ,
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_WORKER_DIR": str(tmp_path / "workers"),
+        "SPARK_WORKER_DIR": str(folder / "workers"),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "ANONLIB_KEY": OTHER_KEY,
@@ -72,7 +81,7 @@ def cluster(tmp_path):
         )
     ]
     for worker_web in webs:
-        options = ["--host", "127.0.0.1", "--cores", "1", "--memory", "2g", "--webui-port", worker_web]
+        options = ["--host", "127.0.0.1", "--cores", "1", "--memory", memory, "--webui-port", worker_web]
         daemons.append(_daemon([run, f"{deploy}.worker.Worker", *options, master], environment))
     try:
         _wait_for_workers(web, 2)
