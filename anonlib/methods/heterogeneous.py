@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from anonlib import words as templates
-from anonlib.arrays import Codes, Int32Array, Int64Array, ObjectArray
+from anonlib.arrays import Codes, Int32Array, Int64Array, Lists
 from anonlib.domains import Domain
 from anonlib.engine import curve_ranks
 from anonlib.engine.microdata import Microdata
@@ -184,7 +184,7 @@ class Matching:
                 own = rows[members]
                 place = (partition << POOL_BITS) + len(parts)
                 parts.append(self.matched([column[own] for column in columns], sensitive[own], buckets, place))
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return {name: _joined([part[name] for part in parts]) for name in parts[0]}
 
     def pooled(self, columns: list[Codes], sensitive: Int64Array) -> list[Int64Array]:
         """Record numbers of each pool: those that are matched among each other."""
@@ -234,7 +234,7 @@ class Matching:
             "record": np.arange(n, dtype=np.int32),
             "own": dealt.sensitive.astype(np.int32),
             "dummy": dealt.dummy,
-            "matches": _listed(matches),
+            "matches": Lists.of_rows(matches),
             "assigned": assigned.astype(np.int32),
             **{f"q{i}": column for i, column in enumerate(own)},
         }
@@ -247,10 +247,8 @@ def _too_large(records: int, bucket: int) -> str:
     )
 
 
-def _listed(matches: Int32Array) -> ObjectArray:
-    listed = np.empty(len(matches), dtype=object)
-    listed[:] = list(matches)
-    return listed
+def _joined(parts: list[Any]) -> Any:
+    return Lists.joined(parts) if isinstance(parts[0], Lists) else np.concatenate(parts)
 
 
 def thresholds(counts: SensitiveCounts, promised: Bucketing) -> list[Fraction]:

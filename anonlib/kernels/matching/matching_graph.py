@@ -12,7 +12,8 @@ import numpy as np
 
 from anonlib.arrays import BoolArray, Codes, Int32Array, Int64Array
 from anonlib.domains import Domain
-from anonlib.kernels.matching.matching_assign import ASSIGNMENTS
+from anonlib.kernels.matching.compiled import loops
+from anonlib.kernels.matching.matching_assign import assignment
 from anonlib.kernels.matching.matching_costs import BLOCK, GrowingBoxes
 from anonlib.kernels.matching.matching_deal import DealtRecords
 
@@ -29,8 +30,9 @@ def matching_graph(
     Cost: N^2 d for costs, mu^2 assignments of c = N / mu records; memory O(N (mu + d + sum |A| / 8)) and some c^2.
     """
     mu, size = dealt.mu, dealt.size
-    assign = ASSIGNMENTS[matching]
-    boxes = GrowingBoxes(columns, domains, mu, size)
+    compiled = loops(mu * size)
+    assign = assignment(matching, compiled)
+    boxes = GrowingBoxes(columns, domains, mu, size, compiled)
     shared_values = _SharedValues(dealt) if distinct else None
     matches = np.empty((mu * size, mu), dtype=np.int32)
     matches[:, 0] = np.arange(mu * size)
