@@ -107,7 +107,8 @@ def heterogeneous(table: Microdata, wanted: Heterogeneous, run: Run) -> Draft:
     partitions, number = _partitions(coded, wanted, promised, whole, run)
     run.say(f"matching {coded.n:,} records in {number:,} partitions ({wanted.matching})")
     pools = GoodPool(promised, promised.matches(whole)) if wanted.refine else None
-    kernel = Matching(coded.domains, counts.m, promised, pools, wanted.matching, wanted.far_apart, run.key)
+    pairs = coded.n**2 // number
+    kernel = Matching(coded.domains, counts.m, promised, pools, wanted.matching, wanted.far_apart, run.key, pairs)
     working = run.stage(WORKING, boxed.over_matches(coded, partitions, kernel, ORDER, run.key, number))
     summary = one_row(aggregate(together(working, coded.n), [], _SUMMARY))
     solver = _solver(wanted, whole, summary, number)
@@ -164,6 +165,8 @@ class _Curve:
 class Matching:
     """The record kernel, for one partition: pools, buckets, matches, boxes, and whose sensitive value each box is published with.
 
+    pairs : of records that are compared in all partitions, about
+
     Cost: see `matching_graph` and `rainbow_matching`, for the largest pool; memory about 100 bytes an edge of its graph (records x
     matches).
     """
@@ -175,6 +178,7 @@ class Matching:
     matching: str
     far_apart: bool
     key: bytes
+    pairs: int = 0
 
     def __call__(self, columns: list[Codes], sensitive: Int64Array, partition: int) -> dict[str, Any]:
         parts: list[dict[str, Any]] = []
@@ -219,7 +223,8 @@ class Matching:
         if self.far_apart:
             dealt = far_apart(columns, self.domains, dealt)
         own = [column[dealt.source] for column in columns]
-        return dealt, own, matching_graph(own, self.domains, dealt, buckets.distinct, self.matching)
+        graph = matching_graph(own, self.domains, dealt, buckets.distinct, self.matching, self.pairs)
+        return dealt, own, graph
 
     def matched(
         self, columns: list[Codes], sensitive: Int64Array, buckets: MatchBuckets, partition: int

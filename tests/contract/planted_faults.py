@@ -539,6 +539,8 @@ NO_PROMISE = {
     f"{KERNELS}.matching.disjoint_matchings": "the paper's draw, for comparisons and for rings; the graph is checked",
     f"{KERNELS}.matching.far_apart": "which records of a value go to which bucket; the graph is checked",
     f"{KERNELS}.hilbert": "which records are near one another; what is made of them is checked",
+    f"{KERNELS}.matching.compiled": "whether loops are compiled; the graph is checked",
+    f"{KERNELS}.matching.loops": "how near matches are; the graph is checked",
     f"{KERNELS}.matching.matching_assign": "how near matches are; the graph is checked",
     f"{KERNELS}.matching.matching_costs": "how near matches are; the graph is checked",
 }

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from types import ModuleType
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from anonlib.arrays import BoolArray, Float32Array, Int64Array
-from anonlib.kernels.matching.compiled import Loops
 
 Assign = Callable[[Float32Array, BoolArray | None], Int64Array]
 """(costs (B, c, c), forbidden (B, c, c) or None) -> (B, c) int64, the column that each row gets; a permutation of each pair."""
@@ -26,7 +26,7 @@ _NUDGE = np.float32(1e-5)
 """Equal costs are told apart by less than this, so that not all rows ask for the same column first."""
 
 
-def hungarian(cost: Float32Array, forbidden: BoolArray | None, compiled: Loops | None = None) -> Int64Array:
+def hungarian(cost: Float32Array, forbidden: BoolArray | None, compiled: ModuleType | None = None) -> Int64Array:
     """The least total cost of a perfect matching, pair by pair (HG of heterogeneous generalization, section 3.2): SciPy's algorithm.
 
     cost : (B, c, c) float32, not changed; forbidden : (B, c, c) bool or None; compiled : loops to do it by, with the same result
@@ -138,7 +138,7 @@ def _augment(partner: Int64Array, allowed: BoolArray) -> None:
             owner[column], partner[row], column = row, column, int(partner[row])
 
 
-def assignment(matching: str, compiled: Loops | None = None) -> Assign:
+def assignment(matching: str, compiled: ModuleType | None = None) -> Assign:
     """The algorithm of that name, by compiled loops where it has any."""
     return partial(hungarian, compiled=compiled) if matching == "hungarian" else ASSIGNMENTS[matching]
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 
 from anonlib.arrays import Codes, Float32Array, Int64Array, UInt8Array
 from anonlib.domains import Domain, NumericDomain
-from anonlib.kernels.matching.compiled import Loops
 
 BLOCK = 1 << 18
 """Entries of a cost matrix that are worked on at once: they stay in a core's cache."""
@@ -29,7 +29,14 @@ class _Interval:
     high: Float32Array
 
     def add(
-        self, cost: Float32Array, b: int, stop: int, row: int, last: int, partners: Int64Array, compiled: Loops | None
+        self,
+        cost: Float32Array,
+        b: int,
+        stop: int,
+        row: int,
+        last: int,
+        partners: Int64Array,
+        compiled: ModuleType | None,
     ) -> None:
         if compiled is not None:
             compiled.add_intervals(cost, row, last, self.values[partners], self.low[b:stop], self.high[b:stop])
@@ -64,7 +71,14 @@ class _Set:
     penalty: Float32Array
 
     def add(
-        self, cost: Float32Array, b: int, stop: int, row: int, last: int, partners: Int64Array, compiled: Loops | None
+        self,
+        cost: Float32Array,
+        b: int,
+        stop: int,
+        row: int,
+        last: int,
+        partners: Int64Array,
+        compiled: ModuleType | None,
     ) -> None:
         codes = self.codes[partners]
         if compiled is not None:
@@ -95,7 +109,12 @@ class GrowingBoxes:
     """One box per record, at first the record itself. Memory: 12 bytes a record and numeric attribute, 8 and |A| / 8 a categorical one."""
 
     def __init__(
-        self, columns: Sequence[Codes], domains: Sequence[Domain], mu: int, size: int, compiled: Loops | None = None
+        self,
+        columns: Sequence[Codes],
+        domains: Sequence[Domain],
+        mu: int,
+        size: int,
+        compiled: ModuleType | None = None,
     ) -> None:
         """columns : d code columns of mu * size records, bucket after bucket; compiled : loops to add costs by, with the same result."""
         self._compiled = compiled
