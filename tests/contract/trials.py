@@ -13,9 +13,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
 from anonlib import words
+from anonlib.arrays import Lists
 from anonlib.audit.bucketized import columns_judge, nodes_judge
 from anonlib.audit.bucketized import judge as bucketized_judge
 from anonlib.audit.generalized import evidence as generalized_evidence
@@ -23,6 +24,7 @@ from anonlib.audit.generalized import judge as generalized_judge
 from anonlib.audit.generalized.closeness import distance_of, distances_of_windows
 from anonlib.audit.generalized.evidence import FAULTS, GraphFacts
 from anonlib.audit.generalized.facts import Worst
+from anonlib.audit.generalized.fingerprint import BoxFingerprint
 from anonlib.audit.perturbed import judge as perturbed_judge
 from anonlib.audit.verdict import Verdict
 from anonlib.domains import NumericDomain
@@ -449,7 +451,7 @@ def rings(l: int, m: int) -> Callable[[], Verdict]:  # noqa: E741
             "q0": age,
             "own": sensitive,
             "dummy": np.zeros(N, dtype=bool),
-            "matches": list(found),
+            "matches": Lists.of_rows(found.astype(np.int32)),
             "assigned": made.shifted(np.ones(len(made.sizes), dtype=np.int64)),
         }
         return _matched(counts, out, {"l": str(l)}, "nh")
@@ -460,11 +462,12 @@ def rings(l: int, m: int) -> Callable[[], Verdict]:  # noqa: E741
 def _matched(
     counts: SensitiveCounts, out: Mapping[str, Any], asked: Mapping[str, str], method: str = "heterogeneous"
 ) -> Verdict:
-    names = ("partition", "record", "q0", "dummy", "matches", "assigned")
-    group = pd.DataFrame({name: list(out[name]) for name in names} | {"s0": list(out["own"])})
-    told = generalized_evidence._facts(group, 1).to_dict("records")
-    facts = _graph(told)
-    own, graph = np.asarray(out["own"]), out["matches"]
+    own, graph = np.asarray(out["own"]), out["matches"].listed().tolist()
+    names = ("record", "q0", "dummy", "assigned")
+    group = pa.table({name: out[name] for name in names} | {"matches": graph, "s0": own})
+    read = generalized_evidence.Graph.read(0, group, 1)
+    told = generalized_evidence.facts_of(read, (DOMAIN,), BoxFingerprint(1))
+    facts = _graph([dict(zip(told, row, strict=True)) for row in zip(*told.values(), strict=True)])
     around = [Counter(counts.values[own[j]] for j in row) for row in graph]
     of, found = paper.matched(of_value(counts), around, {n: exact(a) for n, a in asked.items()}, method)
     if method == "nh":
@@ -498,4 +501,5 @@ def _graph(told: list[dict[str, Any]]) -> GraphFacts:
         fewest=few[0] if few else 0,
         records=sum(int(r["n"]) for r in told if r["kind"] == "records of"),
         dummies=sum(int(r["n"]) for r in told if r["kind"] == "dummies of"),
+        boxes=(),
     )

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from anonlib.arrays import Lists
 from anonlib.methods.heterogeneous import Matching, bucketing, thresholds
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.spec.methods.heterogeneous import Heterogeneous
@@ -61,7 +62,8 @@ def published(number: int, promise: str) -> Told | None:
     random = np.random.default_rng(number)
     sensitive = random.permutation(np.repeat(np.arange(m), part))
     kernel = Matching(tuple(DOMAINS), m, promised, None, ("hungarian", "greedy")[number % 2], False, KEY)
-    told = kernel(records(random, len(sensitive)), sensitive, number)
+    columns = kernel(records(random, len(sensitive)), sensitive, number)
+    told = {name: column.listed() if isinstance(column, Lists) else column for name, column in columns.items()}
     assert sorted(told["own"][~told["dummy"]].tolist()) == sorted(sensitive.tolist())
     bounds, persons, above = thresholds(whole, promised), 0, 0
     places = np.unique(told["partition"]).tolist()
