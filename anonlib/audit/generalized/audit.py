@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from anonlib.audit import nodes
 from anonlib.audit.generalized import evidence as graph
 from anonlib.audit.generalized.boxes import scan_boxes
 from anonlib.audit.generalized.classes import scan_classes
@@ -126,7 +127,7 @@ def _graph(
     microdata: DataFrame, matches: DataFrame, manifest: Manifest, original: DataFrame | None
 ) -> Small[GraphFindings]:
     asked: list[Small[Any]] = [
-        graph.scan_graph(matches, len(manifest.quasi_identifiers)),
+        graph.scan_graph(matches, len(manifest.quasi_identifiers), _codes_under_nodes(manifest.guarantee)),
         graph.boxes_of_matches(microdata, matches, manifest),
     ]
     if original is not None:
@@ -136,6 +137,13 @@ def _graph(
         facts, *checks = answers
         shares = {code: (share, f"partition {where}") for code, (share, where) in facts.shares.items()}
         of_graph = (*graph.graph_checks(facts, manifest), *checks)
-        return GraphFindings(of_graph, WorstCases(shares, (facts.fewest, "the matches of some record")))
+        worst = WorstCases(shares, (facts.fewest, "the matches of some record"), nodes=facts.nodes)
+        return GraphFindings(of_graph, worst)
 
     return Small.of(asked, findings)
+
+
+def _codes_under_nodes(part: GuaranteePart) -> list[list[int]]:
+    """The sensitive codes under each node that the manifest lists, by the rows of its hierarchy."""
+    codes = {value.value: code for code, value in enumerate(part.values)}
+    return [sorted(codes[value] for value in values) for values in nodes.under(part)]

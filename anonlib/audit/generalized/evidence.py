@@ -12,7 +12,7 @@ per sensitive value and fault reach the driver.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -21,6 +21,8 @@ import numpy as np
 import pandas as pd
 
 from anonlib.arrays import Int32Array, Int64Array
+from anonlib.audit.generalized.nodes_judge import bounds_of_values
+from anonlib.audit.generalized.promises import NodeCase
 from anonlib.audit.published import fresh_salt
 from anonlib.audit.verdict import Check
 from anonlib.domains import NumericDomain
@@ -30,7 +32,7 @@ from anonlib.engine.codes import encode
 from anonlib.engine.relational import DataFrame, Small, aggregate, select
 from anonlib.engine.tables import together
 from anonlib.errors import AnonlibError
-from anonlib.exact import exact, text
+from anonlib.exact import text
 from anonlib.release import generalized
 from anonlib.release.manifest import Manifest
 
@@ -53,7 +55,7 @@ class GraphFacts:
     """faults : {fault: (partitions that have it, one of them)}; shares : sensitive code -> (largest share among a record's matches, a
     partition that has it); beliefs : the same among the records that match a person, each with the value it was published with;
     torn : (partitions where the records around somebody show a bucket twice, one of them), None when nowhere;
-    fewest : the smallest number of different values among a record's matches."""
+    fewest : the smallest number of different values among a record's matches; nodes : {number of a node: what shows of it}."""
 
     faults: dict[str, tuple[int, int]]
     shares: dict[int, tuple[Fraction, int]]
@@ -62,13 +64,14 @@ class GraphFacts:
     fewest: int
     records: int
     dummies: int
+    nodes: dict[int, NodeCase] = field(default_factory=dict)
 
 
-def scan_graph(matches: DataFrame, attributes: int) -> Small[GraphFacts]:
-    """The facts of all partitions. One shuffle of the evidence."""
+def scan_graph(matches: DataFrame, attributes: int, under: Sequence[Sequence[int]] = ()) -> Small[GraphFacts]:
+    """The facts of all partitions. under : the sensitive codes under each of K nodes. One shuffle of the evidence; O(K p mu)."""
 
     def facts(group: pd.DataFrame) -> pd.DataFrame:
-        return _facts(group, attributes)
+        return _facts(group, attributes, under)
 
     by_partition = matches.groupBy("partition").applyInPandas(facts, _SCHEMA)
     best = {"n": "sum(n)", "best": "max(struct(worst, top, bottom, partition))"}
@@ -87,7 +90,17 @@ def _graph_facts(worst_cases: list[dict[str, Any]]) -> GraphFacts:
         fewest=int(of["fewest"][0]["best"]["bottom"]) if "fewest" in of else 0,
         records=sum(int(r["n"]) for r in of.get("records of", {}).values()),
         dummies=sum(int(r["n"]) for r in of.get("dummies of", {}).values()),
+        nodes=_nodes(of),
     )
+
+
+def _nodes(of: Mapping[str, Mapping[int, dict[str, Any]]]) -> dict[int, NodeCase]:
+    shares, beliefs = _fractions(of.get("node share", {})), _fractions(of.get("node belief", {}))
+    telling = {k: int(row["n"]) for k, row in of.get("telling", {}).items()}
+    return {
+        k: NodeCase(share, beliefs.get(k, (Fraction(0), 0))[0], telling.get(k, 0), f"partition {where}")
+        for k, (share, where) in shares.items()
+    }
 
 
 def _fractions(by_code: Mapping[int, dict[str, Any]]) -> dict[int, tuple[Fraction, int]]:
@@ -97,8 +110,8 @@ def _fractions(by_code: Mapping[int, dict[str, Any]]) -> dict[int, tuple[Fractio
     }
 
 
-def _facts(group: pd.DataFrame, attributes: int) -> pd.DataFrame:
-    """What one partition tells, as rows of `_SCHEMA`."""
+def _facts(group: pd.DataFrame, attributes: int, under: Sequence[Sequence[int]] = ()) -> pd.DataFrame:
+    """What one partition tells, as rows of `_SCHEMA`. under : the sensitive codes under each node."""
     group = group.sort_values("record", kind="stable")
     p, partition = len(group), int(group["partition"].iloc[0])
     entries: list[tuple[str, int, int, float, int, int, int]] = []
@@ -128,10 +141,21 @@ def _facts(group: pd.DataFrame, attributes: int) -> pd.DataFrame:
         own = group["s0"].to_numpy(np.int64)
         values = np.sort(own[graph], axis=1)
         _tell_values(tell, "share", values)
+        inside = [np.isin(own, codes) for codes in under]
+        for k, node in enumerate(inside):
+            held = node[graph].sum(axis=1)
+            if held.any():
+                tell("node share", key=k, top=int(held.max()), bottom=graph.shape[1])
+            if (held == graph.shape[1]).any():
+                tell("telling", key=k, n=int((held == graph.shape[1]).sum()))
         tell("fewest", bottom=int((np.diff(values, axis=1) != 0).sum(axis=1).min()) + 1)
         if not any(kind in ("matches", "regular", "assigned") for kind, *_ in entries) and not dummy.all():
             around = np.argsort(graph.ravel(), kind="stable").reshape(p, -1) // graph.shape[1]
             _tell_values(tell, "belief", np.sort(own[assigned][around[~dummy]], axis=1))
+            for k, node in enumerate(inside):
+                held = node[assigned][around[~dummy]].sum(axis=1)
+                if held.any():
+                    tell("node belief", key=k, top=int(held.max()), bottom=graph.shape[1])
             if not _rainbow(assigned, around):
                 tell("torn")
     if dummy.any():
@@ -198,7 +222,8 @@ def graph_checks(facts: GraphFacts, manifest: Manifest) -> list[Check]:
 
 def _person_side(facts: GraphFacts, manifest: Manifest) -> list[Check]:
     """The belief of somebody who knows the graph and sees the records: each record that matches a person is the person's own with the same
-    probability, so a value is believed with its share among those records. At most 1/l, or (1 + beta) times its share of the table.
+    probability, so a value is believed with its share among those records. At most 1/l, or (1 + beta) times its share of the table, or its
+    own threshold.
     That they are equally likely rests on their showing every bucket once: of a bucket that is shown twice, neither record is the person's.
 
     Not for rings (`nh`), nor where shared buckets were filled far apart: their promise is about a record's matches alone.
@@ -208,12 +233,8 @@ def _person_side(facts: GraphFacts, manifest: Manifest) -> list[Check]:
         return []
     name, promise = "what may be believed of a person", "no value above its bound among the records that match a person"
     try:
-        total = sum(v.count for v in values)
-        if asked.get("l") is not None:
-            bounds = [Fraction(1, int(asked["l"]))] * len(values)
-        else:
-            bounds = [(1 + exact(asked["beta"])) * Fraction(v.count, total) for v in values]
-    except (AnonlibError, KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
+        bounds = bounds_of_values(manifest)
+    except (AnonlibError, AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
         return [Check(name, False, promise, f"the parameters state no bound: {problem}")]
     if not facts.beliefs or max(facts.beliefs) >= len(values):
         return [Check(name, False, promise, "cannot be told from this evidence")]
