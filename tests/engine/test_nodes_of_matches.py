@@ -1,4 +1,8 @@
-"""Thresholds on nodes under heterogeneous generalization, through the public door: counted again on the matches that a release left."""
+"""Thresholds on nodes under heterogeneous generalization, through the public door: counted again on the matches that a release left.
+
+At night: at every change the kernel and the audit keep them without Spark, and what matches tell of nodes is counted in
+`tests/engine/test_heterogeneous.py`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from anonlib.release.manifest import Manifest
 from tests.door import people
 from tests.thorough import nightly
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, nightly]
 
 TREE = {"asthma": "lungs", "cold": "lungs", "flu": "lungs", "gout": "others", "HIV": "others", "mumps": "others"}
 VALUES = (*TREE, "gout", "mumps")
@@ -90,7 +94,6 @@ def test_a_release_keeps_and_tells_thresholds_of_nodes(door, named):
     assert {"nodes among the matches", "what may be believed of nodes"} <= checks
 
 
-@nightly
 def test_what_a_manifest_says_beyond_its_matches_is_found(door, named):
     made = Made(door, named)
     outcome, manifest = made.outcome, made.manifest
@@ -121,7 +124,6 @@ def test_what_a_manifest_says_beyond_its_matches_is_found(door, named):
     assert failed == {"nodes of the hierarchy", "thresholds as asked", "guarantee in words"}
 
 
-@nightly
 def test_what_cannot_be_kept_is_refused_with_a_sentence(door, named):
     source = door.input(people(66))
     run = lambda **wanted: door.run(source, method={"heterogeneous": wanted}, columns=named)  # noqa: E731
