@@ -125,7 +125,7 @@ def tried(promise: str, number: int, only_made_up: bool = False) -> list[Told]:
 @pytest.mark.long
 @pytest.mark.parametrize("promise", cases("l", "beta", "l, nodes", nightly=["beta, nodes"]))
 def test_nobody_is_believed_beyond_the_bound(promise: str) -> None:
-    found = tried(promise, trials(2200, 12 if "nodes" in promise else 50))
+    found = tried(promise, trials(2200, 10 if "nodes" in promise else 50))
     assert [told for told in found if told.above or told.made_up] == []
     assert sum(told.pools > 1 for told in found) > len(found) / 10
     assert sum(told.buckets_of_several for told in found) > len(found) / 10

@@ -76,7 +76,7 @@ def possible(counts: np.ndarray, limits: MatchLimits) -> bool:
     return n > 0 and all(sum(int(counts[v]) for v in of) <= f * n for of, f in sets_of(limits))
 
 
-@settings(max_examples=trials(3000, 120), deadline=None)
+@settings(max_examples=trials(3000, 80), deadline=None)
 @given(limited())
 def test_every_limit_is_kept_and_only_what_nobody_can_keep_is_refused(case: tuple[np.ndarray, MatchLimits]) -> None:
     counts, limits = case
@@ -103,7 +103,7 @@ def test_a_refusal_is_where_brute_force_finds_no_pools(case: tuple[np.ndarray, M
         assert len(pools) > 1 or pools[0].mu >= fewest
 
 
-@settings(max_examples=trials(600, 40), deadline=None)
+@settings(max_examples=trials(600, 25), deadline=None)
 @given(limited(), st.integers(0, 30), st.integers(0, 7))
 def test_pools_under_beta_keep_every_limit_too(case: tuple[np.ndarray, MatchLimits], tenths: int, gone: int) -> None:
     part, limits = case
