@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from anonlib.audit import nodes
 from anonlib.audit.generalized import evidence as graph
 from anonlib.audit.generalized.boxes import scan_boxes
 from anonlib.audit.generalized.classes import scan_classes
@@ -75,7 +76,7 @@ def audit(
         distances = [_distance(manifest, part, evidence) for part in parts]
         asked += [_scan(microdata, manifest, *each, salt) for each in zip(parts, distances, strict=True)]
     elif evidence is not None and fingerprint is not None:
-        asked.append(graph.scan_graph(evidence[MATCHES], manifest, fingerprint))
+        asked.append(graph.scan_graph(evidence[MATCHES], manifest, fingerprint, _codes_under_nodes(manifest.guarantee)))
         if original is not None and not manifest.rows.suppressed:
             asked.append(graph.same_records(evidence[MATCHES], manifest, original))
     answers = collected(asked)
@@ -144,4 +145,11 @@ def _findings(
     if original is not None:
         checks.append(graph.records_of_graph(matches, manifest, original, same_records))
     shares = {code: (share, f"partition {where}") for code, (share, where) in facts.shares.items()}
-    return GraphFindings(tuple(checks), WorstCases(shares, (facts.fewest, "the matches of some record")))
+    worst = WorstCases(shares, (facts.fewest, "the matches of some record"), nodes=facts.nodes)
+    return GraphFindings(tuple(checks), worst)
+
+
+def _codes_under_nodes(part: GuaranteePart) -> list[list[int]]:
+    """The sensitive codes under each node that the manifest lists, by the rows of its hierarchy."""
+    codes = {value.value: code for code, value in enumerate(part.values)}
+    return [sorted(codes[value] for value in values) for values in nodes.under(part)]

@@ -12,7 +12,7 @@ per sensitive value and fault reach the driver. Only where records are lost or a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +21,8 @@ import numpy as np
 from anonlib.arrays import Codes, Int64Array, IntegerArray, UInt64Array
 from anonlib.audit.generalized.facts import BoxFacts
 from anonlib.audit.generalized.fingerprint import PIECES, BoxFingerprint, summed
+from anonlib.audit.generalized.nodes_judge import bounds_of_values
+from anonlib.audit.generalized.promises import NodeCase
 from anonlib.audit.published import fresh_salt
 from anonlib.audit.verdict import Check
 from anonlib.domains import CategoricalDomain, Domain, NumericDomain
@@ -30,7 +32,7 @@ from anonlib.engine.codes import encode
 from anonlib.engine.relational import DataFrame, Small, aggregate, one_row, select
 from anonlib.engine.tables import together
 from anonlib.errors import AnonlibError
-from anonlib.exact import exact, text
+from anonlib.exact import text
 from anonlib.release import generalized
 from anonlib.release.manifest import Manifest
 
@@ -52,7 +54,7 @@ class GraphFacts:
     partition that has it); beliefs : the same among the records that match a person, each with the value it was published with;
     torn : (partitions where the records around somebody show a bucket twice, one of them), None when nowhere;
     fewest : the smallest number of different values among a record's matches; boxes : fingerprint of the tight boxes of all matches, with
-    the values assigned."""
+    the values assigned; nodes : {number of a node: what shows of it}."""
 
     faults: dict[str, tuple[int, int]]
     shares: dict[int, tuple[Fraction, int]]
@@ -62,14 +64,17 @@ class GraphFacts:
     records: int
     dummies: int
     boxes: tuple[int, ...]
+    nodes: dict[int, NodeCase] = field(default_factory=dict)
 
 
-def scan_graph(matches: DataFrame, manifest: Manifest, fingerprint: BoxFingerprint) -> Small[GraphFacts]:
-    """The facts of all partitions. One shuffle of the evidence."""
+def scan_graph(
+    matches: DataFrame, manifest: Manifest, fingerprint: BoxFingerprint, under: Sequence[Sequence[int]] = ()
+) -> Small[GraphFacts]:
+    """The facts of all partitions. under : the sensitive codes under each of K nodes. One shuffle of the evidence; O(K p mu)."""
     domains = generalized.quasi_identifiers(manifest).domains
 
     def facts(partition: int, group: Any) -> dict[str, Any]:
-        return facts_of(Graph.read(partition, group, len(domains)), domains, fingerprint)
+        return facts_of(Graph.read(partition, group, len(domains)), domains, fingerprint, under)
 
     by_partition = over_groups(matches, "partition", facts, _SCHEMA)
     best = {"n": "sum(n)", "best": "max(struct(worst, top, bottom, partition))"}
@@ -89,7 +94,17 @@ def _graph_facts(worst_cases: list[dict[str, Any]]) -> GraphFacts:
         records=sum(int(r["n"]) for r in of.get("records of", {}).values()),
         dummies=sum(int(r["n"]) for r in of.get("dummies of", {}).values()),
         boxes=tuple(int(of["boxes"][k]["n"]) if "boxes" in of else 0 for k in range(PIECES)),
+        nodes=_nodes(of),
     )
+
+
+def _nodes(of: Mapping[str, Mapping[int, dict[str, Any]]]) -> dict[int, NodeCase]:
+    shares, beliefs = _fractions(of.get("node share", {})), _fractions(of.get("node belief", {}))
+    telling = {k: int(row["n"]) for k, row in of.get("telling", {}).items()}
+    return {
+        k: NodeCase(share, beliefs.get(k, (Fraction(0), 0))[0], telling.get(k, 0), f"partition {where}")
+        for k, (share, where) in shares.items()
+    }
 
 
 def _fractions(by_code: Mapping[int, dict[str, Any]]) -> dict[int, tuple[Fraction, int]]:
@@ -139,8 +154,10 @@ class Graph:
         return None if graph is None or graph.min() < 0 or graph.max() >= len(self.own) else graph
 
 
-def facts_of(graph: Graph, domains: Sequence[Domain], fingerprint: BoxFingerprint) -> dict[str, list[Any]]:
-    """What one partition tells, as columns of `_SCHEMA`."""
+def facts_of(
+    graph: Graph, domains: Sequence[Domain], fingerprint: BoxFingerprint, under: Sequence[Sequence[int]] = ()
+) -> dict[str, list[Any]]:
+    """What one partition tells, as columns of `_SCHEMA`. under : the sensitive codes under each node."""
     p, dummy, assigned = len(graph.own), graph.dummy, graph.assigned
     entries: list[tuple[str, int, int, float, int, int, int]] = []
 
@@ -166,10 +183,21 @@ def facts_of(graph: Graph, domains: Sequence[Domain], fingerprint: BoxFingerprin
             tell("assigned")
         values = np.sort(graph.own[matches], axis=1)
         _tell_values(tell, "share", values)
+        inside = [np.isin(graph.own, codes) for codes in under]
+        for k, node in enumerate(inside):
+            held = node[matches].sum(axis=1)
+            if held.any():
+                tell("node share", key=k, top=int(held.max()), bottom=matches.shape[1])
+            if (held == matches.shape[1]).any():
+                tell("telling", key=k, n=int((held == matches.shape[1]).sum()))
         tell("fewest", bottom=int((np.diff(values, axis=1) != 0).sum(axis=1).min()) + 1)
         if not any(kind in ("matches", "regular", "assigned") for kind, *_ in entries) and not dummy.all():
             around = np.argsort(matches.ravel(), kind="stable").reshape(p, -1) // matches.shape[1]
             _tell_values(tell, "belief", np.sort(graph.own[assigned][around[~dummy]], axis=1))
+            for k, node in enumerate(inside):
+                held = node[assigned][around[~dummy]].sum(axis=1)
+                if held.any():
+                    tell("node belief", key=k, top=int(held.max()), bottom=matches.shape[1])
             if not _rainbow(assigned, around):
                 tell("torn")
     if dummy.any():
@@ -240,7 +268,8 @@ def graph_checks(facts: GraphFacts, manifest: Manifest) -> list[Check]:
 
 def _person_side(facts: GraphFacts, manifest: Manifest) -> list[Check]:
     """The belief of somebody who knows the graph and sees the records: each record that matches a person is the person's own with the same
-    probability, so a value is believed with its share among those records. At most 1/l, or (1 + beta) times its share of the table.
+    probability, so a value is believed with its share among those records. At most 1/l, or (1 + beta) times its share of the table, or its
+    own threshold.
     That they are equally likely rests on their showing every bucket once: of a bucket that is shown twice, neither record is the person's.
 
     Not for rings (`nh`), nor where shared buckets were filled far apart: their promise is about a record's matches alone.
@@ -250,12 +279,8 @@ def _person_side(facts: GraphFacts, manifest: Manifest) -> list[Check]:
         return []
     name, promise = "what may be believed of a person", "no value above its bound among the records that match a person"
     try:
-        total = sum(v.count for v in values)
-        if asked.get("l") is not None:
-            bounds = [Fraction(1, int(asked["l"]))] * len(values)
-        else:
-            bounds = [(1 + exact(asked["beta"])) * Fraction(v.count, total) for v in values]
-    except (AnonlibError, KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
+        bounds = bounds_of_values(manifest)
+    except (AnonlibError, AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
         return [Check(name, False, promise, f"the parameters state no bound: {problem}")]
     if not facts.beliefs or max(facts.beliefs) >= len(values):
         return [Check(name, False, promise, "cannot be told from this evidence")]
