@@ -141,7 +141,8 @@ def _show_nodes(manifest: Manifest, most: int = 5) -> None:
 
     if not measured:
         return
-    grid = Table("node", "records", "asked: at most", "achieved", "buckets of nothing else", box=None, pad_edge=False)
+    alone = "buckets of nothing else" if manifest.layout == "bucketized" else "records that match nothing else"
+    grid = Table("node", "records", "asked: at most", "achieved", alone, box=None, pad_edge=False)
     for node in sorted(measured, key=rank)[:most]:
         grid.add_row(
             _escape(node.node),

@@ -78,11 +78,11 @@ def thresholds(
     return sentence if nodes is None else sentence + _nodes(column, nodes)
 
 
-def _nodes(column: str, nodes: Sequence[Share]) -> str:
+def _nodes(column: str, nodes: Sequence[Share], whom: str = "that person") -> str:
     """What is promised of values that stand under one node of a hierarchy."""
     if not nodes:
         return f" That {column} is one of the values under a node of the hierarchy may be certain: no node has a threshold."
-    one = f" Nor can it be believed that {column} of that person is one of the values under"
+    one = f" Nor can it be believed that {column} of {whom} is one of the values under"
     node, bound = nodes[0]
     if len(nodes) == 1:
         sentence = f"{one} {node!r} with a probability above {text(bound)} ({percent(bound)})."
@@ -139,12 +139,20 @@ def matches(
     beta: Fraction | None,
     leaking: Sequence[str] = (),
     remainder: str | None = None,
+    own: Sequence[Share] = (),
+    nodes: Sequence[Share] | None = None,
 ) -> str:
     """Heterogeneous generalization: l-diversity or, without an l, beta-likeness by matches.
 
     leaking, remainder : parameters that were asked for by name, of `LEAKING` and `REMAINDERS`, and the adversary they give up on
+    own, nodes         : values, and nodes of their hierarchy, that have a threshold, the strictest first; nodes is None without hierarchy
     """
-    if l is not None:
+    if l is not None and (own or nodes is not None):
+        sentence = (
+            f"Every published record may be that of any of the persons it matches, {l} or more, all with the same probability; among them "
+            f"no value of {column} has a share above {text(Fraction(1, l))} ({percent(Fraction(1, l))})."
+        )
+    elif l is not None:
         sentence = (
             f"Every published record may be that of any of {l} persons, each with probability {text(Fraction(1, l))}, and "
             f"these have {l} different values of {column}."
@@ -154,6 +162,15 @@ def matches(
             "Every published record may be that of any of the persons it matches, all with the same probability; among them no value of "
             f"{column} has more than {text(1 + (beta or Fraction(0)))} times its share of the whole table."
         )
+    if own:
+        listing = ", ".join(f"{text(share)} ({percent(share)}) for {value!r}" for value, share in own[:NAMED])
+        more = f" and what the manifest says for {len(own) - NAMED:,} more" if len(own) > NAMED else ""
+        sentence += (
+            f" Nor can it be believed that {column} of a person is a value with a threshold of its own with a probability above that "
+            f"threshold: {listing}{more}."
+        )
+    if nodes is not None:
+        sentence += _nodes(column, nodes, "a person")
     for name in leaking:
         sentence += f" This does not hold against an adversary who knows {LEAKING[name]} ({name})."
     if remainder is not None:

@@ -19,6 +19,7 @@ def heterogeneous(
     sensitive: Column,
     l: int | None = None,  # noqa: E741  (the field's name)
     beta: int | str | Fraction | None = None,
+    thresholds: Mapping[str, int | str | Fraction] | None = None,
     matching: str = "hungarian",
     partition_size: int | str = 1_000,
     remainder: str | None = None,
@@ -37,6 +38,7 @@ def heterogeneous(
     """Publish `df` with a box of its own for every record, under l-diversity or beta-likeness, and return the opened release.
 
     l, beta        : the promise, one of them; beta as text or a whole number, e.g. beta="2.5"
+    thresholds     : {node of the sensitive column's hierarchy, or value: its share among the matches at most}, beside l or beta
     matching       : "hungarian" (best), "sort_greedy" or "greedy" (fastest)
     partition_size : records that a task works on in one piece, at least, or "all"
     remainder      : under beta "dummy" or "suppress" ask for the paper's buckets, filled up with records that belong to nobody or leaving
@@ -54,6 +56,7 @@ def heterogeneous(
         "refine": refine,
         "allow_minimality_leak": allow_minimality_leak,
     }
-    method |= {name: value for name, value in (("l", l), ("beta", beta), ("remainder", remainder)) if value is not None}
+    given = {"l": l, "beta": beta, "thresholds": thresholds, "remainder": remainder}
+    method |= {name: value for name, value in given.items() if value is not None}
     columns = column_roles(quasi_identifiers, sensitive, identifiers, ())
     return publish(df, {"heterogeneous": method}, columns, missing, output, key, audit, person, persons, ledger)

@@ -74,7 +74,7 @@ DETAILS: dict[str, Allowed] = {
             "matches": COUNT,
             "mean_matches": MEASURE,
             "bucket_size": COUNT,
-            "algorithm": Kind((), ("l_diversity", "packed", "greedy", "beta_pools", "l_pools")),
+            "algorithm": Kind((), ("l_diversity", "packed", "greedy", "beta_pools", "l_pools", "line_pools")),
         },
         "remainder": Kind((), ("dummy", "suppress")),
     },
@@ -181,7 +181,8 @@ def _faults(manifest: Manifest) -> Iterator[str]:
     )
     for part in (manifest.guarantee, *manifest.guarantee.also):
         yield from _of_guarantee(part)
-        if part.nodes and (manifest.method.name != "bucketize" or part is not manifest.guarantee):
+        bounds_nodes = manifest.method.name in ("bucketize", "heterogeneous")
+        if part.nodes and not (bounds_nodes and part is manifest.guarantee):
             yield f"guarantee.nodes: {len(part.nodes):,} of them, which {manifest.method.name} has none of"
     yield from _of_unreadable(manifest)
     yield from _of_stream(manifest)

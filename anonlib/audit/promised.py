@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from anonlib import words
-from anonlib.audit import arithmetic
+from anonlib.audit import arithmetic, nodes
 from anonlib.audit.verdict import Check
 from anonlib.errors import AnonlibError
 from anonlib.exact import exact
@@ -46,12 +46,12 @@ def bucketized(
     thresholds: Sequence[Fraction],
     fake_values: int,
     listed: Mapping[int, int] | None = None,
-    nodes: Sequence[tuple[str | None, Fraction]] | None = None,
+    of_nodes: Sequence[tuple[str | None, Fraction]] | None = None,
 ) -> str:
     """F'-privacy, from the recomputed thresholds in the values' order; of equal ones the first is named.
 
     listed : {number of a value: buckets that list it}, where fakes were to follow the values' frequency
-    nodes  : those of the values' hierarchy that have a threshold, the strictest first; None where there is no hierarchy
+    of_nodes : those of the values' hierarchy that have a threshold, the strictest first; None where there is no hierarchy
     """
     named = list(zip((v.value for v in part.values), thresholds, strict=True))
     low, high = min(f for _, f in named), max(f for _, f in named)
@@ -62,7 +62,7 @@ def bucketized(
         if listed is None
         else arithmetic.real_shares_of_listings([(v.count, listed[i]) for i, v in enumerate(part.values)], fake_values)
     )
-    return words.thresholds(part.sensitive, strictest, loosest, fake_values, real_shares, nodes)
+    return words.thresholds(part.sensitive, strictest, loosest, fake_values, real_shares, of_nodes)
 
 
 def of_two_columns(each: Sequence[tuple[GuaranteePart, Sequence[Fraction]]]) -> str:
@@ -139,7 +139,12 @@ def generalized(manifest: Manifest, part: GuaranteePart, classes: bool) -> str:
     leaking = [name for name in words.LEAKING if parameters.get(name)]
     l = _whole(asked["l"]) if "l" in asked else None  # noqa: E741  (the field's name)
     remainder = None if l is not None else parameters.get("remainder")
-    return words.matches(part.sensitive, l, asked.get("beta"), leaking, remainder)
+    own: list[words.Share] = []
+    if parameters.get("thresholds"):
+        of_values = nodes.thresholds_of(manifest)
+        named = [v.value for v in part.values if v.value is not None and v.value in of_values]
+        own = [*sorted(((v, of_values[v]) for v in named), key=lambda share: (share[1], share[0]))]
+    return words.matches(part.sensitive, l, asked.get("beta"), leaking, remainder, own, nodes.promised(part))
 
 
 def _whole(number: Any) -> int:

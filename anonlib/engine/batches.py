@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from anonlib.arrays import Codes, Float64Array
+from anonlib.arrays import Codes, Float64Array, Lists
 from anonlib.engine.relational import Small, aggregate, collected, rows
 
 BatchKernel = Callable[[dict[str, Codes]], Mapping[str, Any]]
-"""{column: (n,) codes} of n records -> {new column: as many values}."""
+"""{column: (n,) codes} of n records -> {new column: as many values, `Lists` for a column of lists}."""
+GroupKernel = Callable[[int, Any], Mapping[str, Any]]
+"""(value of the grouping column, Arrow table of the group's records) -> {column of the schema: as many values as rows come out}."""
 PartitionSum = Callable[[Iterable[Any]], Float64Array]
 """(the record batches of a partition) -> (length,) float64."""
 PartitionRows = Callable[[Iterable[Any]], Mapping[str, Any]]
@@ -40,6 +43,13 @@ def fields(schema: str) -> dict[str, str]:
     return dict(part.strip().split(" ") for part in schema.split(","))
 
 
+def arrow_array(values: Any, kind: str) -> pa.Array:
+    """A column of the Spark type `kind` (one of `ARROW`) as Arrow has it. values : an array, a list, or `Lists` for "array<int>"."""
+    if isinstance(values, Lists):
+        return pa.ListArray.from_arrays(pa.array(values.bounds, pa.int32()), pa.array(values.values, pa.int32()))
+    return pa.array(values, ARROW[kind])
+
+
 def over_batches(
     frame: DataFrame, kernel: BatchKernel, added: Mapping[str, str], kept: Sequence[str] | None = None
 ) -> DataFrame:
@@ -57,11 +67,55 @@ def over_batches(
                 continue
             columns = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
             values = kernel({name: column.to_numpy(zero_copy_only=False) for name, column in columns.items()})
-            computed = {name: pa.array(values[name], schema.field(name).type) for name in added}
+            computed = {name: arrow_array(values[name], added[name]) for name in added}
             passed = {name: column.cast(schema.field(name).type) for name, column in columns.items() if name in kinds}
             yield pa.RecordBatch.from_arrays([(passed | computed)[name] for name in kinds], schema=schema)
 
     return frame.mapInArrow(task, ", ".join(f"{name} {kind}" for name, kind in kinds.items()))
+
+
+def over_groups(frame: DataFrame, by: str, kernel: GroupKernel, schema: str) -> DataFrame:
+    """What `kernel` says of all records that have one value of the bigint column `by`, group by group.
+
+    schema : DDL of what the kernel returns, of the types in `ARROW`. One shuffle, where the records of a group do not lie together yet, and
+    a sort of each task by `by`; a group is in a worker's memory at once, as Arrow has it. A null in `by` fails the task.
+    """
+    kinds = fields(schema)
+    returned = pa.schema([(name, ARROW[kind]) for name, kind in kinds.items()])
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for value, group in _runs(batches, by):
+            if group.num_rows != group.column(_HELD)[0].as_py():
+                raise AssertionError(f"the records with {by} {value} have come apart")
+            computed = kernel(value, group.drop_columns([_HELD]))
+            arrays = [arrow_array(computed[name], kind) for name, kind in kinds.items()]
+            yield pa.RecordBatch.from_arrays(arrays, schema=returned)
+
+    # a window brings the records of a group together as a grouping does, and tells how many there are
+    counted = frame.withColumn(_HELD, F.expr(f"count(1) OVER (PARTITION BY {by})"))
+    return counted.mapInArrow(task, schema)
+
+
+def _runs(batches: Iterable[pa.RecordBatch], by: str) -> Iterator[tuple[int, pa.Table]]:
+    """(value of `by`, the records that have it) of each run of records with the same one, whatever batches it is in."""
+    held: list[pa.RecordBatch] = []
+    value = 0
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        key = batch.column(batch.schema.get_field_index(by)).to_numpy()
+        starts = [0, *(np.flatnonzero(key[1:] != key[:-1]) + 1).tolist(), len(key)]
+        for first, stop in pairwise(starts):
+            if held and key[first] != value:
+                yield value, pa.Table.from_batches(held)
+                held = []
+            value = int(key[first])
+            held.append(batch.slice(first, stop - first))
+    if held:
+        yield value, pa.Table.from_batches(held)
+
+
+_HELD = "records_of_group"
 
 
 def partial_sums(frame: DataFrame, kernel: PartitionSum, length: int) -> Float64Array:

@@ -14,12 +14,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.arrays import Codes, Int64Array
-from anonlib.engine.batches import fields, over_batches
+from anonlib.engine.batches import over_batches, over_groups
 from anonlib.engine.codes import bounded, code_columns, sensitive_columns
 from anonlib.engine.failures import TaskRefusal
 from anonlib.engine.relational import select, with_columns
@@ -29,7 +28,7 @@ from anonlib.keyed import Stream
 PARTITION, NODE = "partition", "node"
 
 PartitionKernel = Callable[[list[Codes], list[Int64Array], Int64Array, int], dict[str, Any]]
-"""(code columns, sensitive columns, nodes, partition) -> {column of the schema: as many values as records come out}."""
+"""(code columns, sensitive columns, nodes, partition) -> {column of the schema: as many values as records come out}, lists as `Lists`."""
 Locate = Callable[[list[Codes]], Int64Array]
 """code columns -> the partition of each record."""
 
@@ -100,20 +99,19 @@ def over_partitions(
     """
     if number is not None and number > 1:
         records = _spread(records, number)
-    names, sensitive, result = code_columns(records), sensitive_columns(records), list(fields(schema))
+    names, sensitive = code_columns(records), sensitive_columns(records)
     has_nodes = NODE in records.columns
 
-    def task(group: pd.DataFrame) -> pd.DataFrame:
-        partition = int(group[PARTITION].iloc[0])
-        columns = [group[name].to_numpy() for name in names]
-        values = [group[name].to_numpy(np.int64) for name in sensitive]
-        nodes = group[NODE].to_numpy(np.int64) if has_nodes else np.zeros(len(group), dtype=np.int64)
+    def task(partition: int, group: Any) -> dict[str, Any]:
+        columns = [group.column(name).to_numpy() for name in names]
+        values = [group.column(name).to_numpy().astype(np.int64) for name in sensitive]
+        n = group.num_rows
+        nodes = group.column(NODE).to_numpy().astype(np.int64) if has_nodes else np.zeros(n, dtype=np.int64)
         order = np.lexsort((*values, *reversed(columns), nodes))  # the same records, the same order, however they came
-        order = order[Stream(key, purpose, partition).permutation(len(order))]
+        order = order[Stream(key, purpose, partition).permutation(n)]
         try:
-            computed = kernel([c[order] for c in columns], [v[order] for v in values], nodes[order], partition)
+            return kernel([c[order] for c in columns], [v[order] for v in values], nodes[order], partition)
         except AnonlibError as error:
             raise TaskRefusal(str(error), type(error)) from error
-        return pd.DataFrame({name: computed[name] for name in result})
 
-    return records.groupBy(PARTITION).applyInPandas(task, schema)
+    return over_groups(records, PARTITION, task, schema)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
-from anonlib.arrays import Codes, Int32Array, Int64Array, ObjectArray
+from anonlib.arrays import Codes, Int32Array, Int64Array, Lists
 from anonlib.domains import Domain, NumericDomain
 
 
@@ -33,12 +32,9 @@ class Sets:
     values: Int32Array
     bounds: Int64Array
 
-    def listed(self) -> ObjectArray:
-        """The sets as (g,) object, an int32 array of codes for each class: a column of lists."""
-        sets = np.empty(len(self.bounds) - 1, dtype=object)
-        ends = self.bounds.tolist()
-        sets[:] = [self.values[first:last] for first, last in pairwise(ends)]  # np.split takes ten times as long
-        return sets
+    def lists(self) -> Lists:
+        """The sets as a column of g lists."""
+        return Lists(self.values, self.bounds)
 
 
 Box = Interval | Sets

@@ -153,13 +153,13 @@ class _MergedLeaves:
 
 
 def box_columns(boxes: Sequence[Box], of: Int64Array) -> dict[str, Any]:
-    """The columns of `anonlib.engine.boxes.box_types` for records whose boxes are number `of`."""
+    """The columns of `anonlib.engine.boxes.box_types` for records whose boxes are number `of`; sets as `Lists`."""
     columns: dict[str, Any] = {}
     for i, box in enumerate(boxes):
         if isinstance(box, Interval):
             columns |= {f"q{i}_lo": box.low[of], f"q{i}_hi": box.high[of]}
         else:
-            columns[f"q{i}_set"] = box.listed()[of]
+            columns[f"q{i}_set"] = box.lists().take(of)
     return columns
 
 

@@ -112,7 +112,7 @@ def _check(
     elif isinstance(wanted, Perturb):
         perturb.choose_subtables(counts, wanted)
     elif isinstance(wanted, Heterogeneous):
-        heterogeneous.whole_table(column, counts, heterogeneous.bucketing(counts, wanted))
+        heterogeneous.whole_table(column, counts, heterogeneous.bucketing(counts, wanted, hierarchy))
     else:
         asked = {name: getattr(wanted, name, None) for name in ("k", "distinct_l", "frequency_l")}
         check_possible(column, counts, Asked(**asked))

@@ -13,14 +13,16 @@ Source: heterogeneous generalization (sections 3 and 4). The walk, for n records
     microdata     one shuffle of what is published, into an order that says nothing
 
 Buckets are chosen from sensitive values alone, partitions and matches (but for the values a record has already) from quasi-identifiers
-alone; only that neighbouring partitions merge, the counts of their sensitive values say. With `refine`, a mode for comparison, partitions
-are cut on into pools, as Mondrian cuts, while both halves can keep the promise: matching then stays within pools. What the audit needs and
-nobody may publish, the matches, is staged beside the release.
+alone; only that neighbouring partitions merge, the counts of their sensitive values say. With thresholds on values, or on nodes of their
+hierarchy, pools are cut from a line (`anonlib.solvers.matching.line_pools`), by counts too. With `refine`, a mode for comparison,
+partitions are cut on into pools, as Mondrian cuts, while both halves can keep the promise: matching then stays within pools. What the
+audit needs and nobody may publish, the matches, is staged beside the release.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -28,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from anonlib import words as templates
-from anonlib.arrays import Codes, Int32Array, Int64Array, ObjectArray
+from anonlib.arrays import Codes, Int32Array, Int64Array, Lists
 from anonlib.domains import Domain
 from anonlib.engine import curve_ranks
 from anonlib.engine.microdata import Microdata
@@ -38,7 +40,8 @@ from anonlib.engine.relational import DataFrame, aggregate, one_row
 from anonlib.engine.statistics import SensitiveStatistics
 from anonlib.engine.tables import together, types
 from anonlib.errors import AnonlibError, SpecError, Unsatisfiable
-from anonlib.exact import text
+from anonlib.exact import exact, legible, text
+from anonlib.hierarchy import Hierarchy
 from anonlib.kernels.classes.mondrian import mondrian
 from anonlib.kernels.hilbert import hilbert_positions
 from anonlib.kernels.matching.far_apart import far_apart
@@ -53,7 +56,9 @@ from anonlib.methods.recipe import Draft, Run
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.match_buckets import MatchBuckets, mean_matches
-from anonlib.release.manifest import GuaranteePart, RowsPart, SolverPart, ValuePart
+from anonlib.privacy.match_limits import MatchLimits
+from anonlib.privacy.value_tree import refuse_root, unknown_names, value_tree
+from anonlib.release.manifest import GuaranteePart, NodePart, RowsPart, SolverPart, ValuePart
 from anonlib.solvers.matching.match_partitions import MAX_BUCKET, Bucketing, GoodPool, merged_runs
 from anonlib.solvers.trade_offs.of_matches import bound_of, bucketing_at
 from anonlib.spec.methods.heterogeneous import Heterogeneous
@@ -65,20 +70,80 @@ SALT = "heterogeneous: order of records at one place of the curve"
 POOL_BITS = 32
 WORKING = "matched"
 """The table that holds boxes and evidence together, staged and never published."""
+FEW, NEAR = 50, Fraction(5, 4)
+"""A refusal offers a threshold that takes up to so many matches, the fewest for one within a quarter of the smallest."""
+MAX_EDGES = 200_000_000
+"""Matches of all records of a pool at most, where thresholds may ask for many: 800 MB of numbers."""
 
 
-def bucketing(counts: SensitiveCounts, wanted: Heterogeneous) -> Bucketing:
-    """What is asked, over the whole table's counts."""
-    return bucketing_at(counts, wanted, bound_of(wanted))
+def hierarchy_of(table: Microdata) -> Hierarchy | None:
+    """The hierarchy of the sensitive column, where the spec has one."""
+    return table.columns.sensitive[0].told_hierarchy
+
+
+def bucketing(counts: SensitiveCounts, wanted: Heterogeneous, hierarchy: Hierarchy | None = None) -> Bucketing:
+    """What is asked, over the whole table's counts. hierarchy : of the sensitive values, None for none.
+
+    Raises SpecError for a threshold of what is neither a value nor a node, or of the root.
+    """
+    if hierarchy is not None:
+        refuse_root(wanted.thresholds, hierarchy, "thresholds")
+    if missing := unknown_names(wanted.thresholds, counts.values, hierarchy):
+        nodes = ", and its column has no hierarchy" if hierarchy is None else " and is not in its hierarchy"
+        raise SpecError(f"thresholds: {missing[0]!r} does not occur in the sensitive column{nodes}")
+    return bucketing_at(counts, wanted, bound_of(wanted), hierarchy)
 
 
 def whole_table(column: str, counts: SensitiveCounts, promised: Bucketing) -> list[MatchBuckets]:
-    """The pools of the whole table, largest first. Raises Unsatisfiable, with the most that can be asked, when there are none."""
-    pools = promised.of_whole(counts.counts)
-    if pools is None:  # beta-likeness always has buckets of one record
-        assert promised.l is not None
-        raise Unsatisfiable(_not_eligible(column, counts, promised))
+    """The pools of the whole table, largest first. Raises Unsatisfiable, with the most that can be asked, when there are none, or none
+    that anybody could match."""
+    limits, pools = promised.limits, promised.of_whole(counts.counts)
+    if pools is None:  # beta-likeness by itself always has buckets of one record
+        by_l = promised.l is not None and not LDiversity(promised.l).eligible(counts.counts[None, :])[0]
+        raise Unsatisfiable(
+            _not_eligible(column, counts, promised) if by_l or limits is None else _above_limits(column, counts, limits)
+        )
+    if limits is not None and max(pool.mu for pool in pools) > MAX_BUCKET:
+        raise Unsatisfiable(_too_near(column, counts, limits, max(pool.mu for pool in pools)))
     return pools
+
+
+def _above_limits(column: str, counts: SensitiveCounts, limits: MatchLimits) -> str:
+    """Which values and nodes have more records than their threshold allows, and what each could be asked for."""
+    above = np.flatnonzero(~limits.eligible(counts.counts)).tolist()
+    held = limits.records(counts.counts)
+    lines = [f"{_beside(counts, limits, at)}, {_would_do(int(held[at]), counts.n)}" for at in above]
+    return (
+        f"no release can keep these thresholds of {column!r}, since {len(above)} value(s) or node(s) have more of the records than their "
+        "threshold allows among the matches of one; raise the thresholds, or coarsen or withhold the values:\n  "
+        + "\n  ".join(lines)
+    )
+
+
+def _would_do(records: int, n: int) -> str:
+    """The smallest threshold for so many of n records, which may take very many matches, and one near it that takes few by itself."""
+    offers = [(Fraction(-(-records // (n // mu)), mu), mu) for mu in range(2, min(n, FEW) + 1)]
+    near = [offer for offer in offers if offer[0] <= NEAR * Fraction(records, n)]
+    share, mu = near[0] if near else min(offers, default=(Fraction(1), 1))
+    return f"smallest that works {legible(Fraction(records, n))}; {legible(share)} asks for {mu} matches or more"
+
+
+def _too_near(column: str, counts: SensitiveCounts, limits: MatchLimits, matches: int) -> str:
+    """Which limit asks for so many matches that no task could find them: one that is strict by itself, or else nearest to what is there."""
+    records, fractions = limits.records(counts.counts).tolist(), (*limits.values, *limits.nodes)
+    strict = limits.matches_needed > MAX_BUCKET
+    there = [at for at in range(len(records)) if records[at] and fractions[at] < 1]
+    nearest = max(there, key=lambda at: (bool(strict[at]), records[at] / fractions[at]))
+    return (
+        f"these thresholds of {column!r} leave so little room that some records would have to match {matches:,}, and a record is matched "
+        f"with {MAX_BUCKET:,} at most; raise the one that is nearest to what is there:\n  {_beside(counts, limits, nearest)}"
+    )
+
+
+def _beside(counts: SensitiveCounts, limits: MatchLimits, at: int) -> str:
+    records, f = int(limits.records(counts.counts)[at]), (*limits.values, *limits.nodes)[at]
+    name = (*counts.values, *limits.labels)[at]
+    return f"{name!r}: {records:,} of {counts.n:,} records ({records / counts.n:.4%}), threshold {legible(f)}"
 
 
 def _not_eligible(column: str, counts: SensitiveCounts, promised: Bucketing) -> str:
@@ -100,14 +165,15 @@ def heterogeneous(table: Microdata, wanted: Heterogeneous, run: Run) -> Draft:
     started = time.monotonic()
     statistics = boxed.count(table, run.say)
     counts = statistics.counts
-    promised = bucketing(counts, wanted)
+    promised = bucketing(counts, wanted, hierarchy_of(table))
     whole = whole_table(table.sensitive, counts, promised)
     run.say(f"a record needs {mean_matches(whole):,.0f} matches on average in the table as a whole")
     coded = boxed.read_coded(table, [statistics], False, run.say)
     partitions, number = _partitions(coded, wanted, promised, whole, run)
     run.say(f"matching {coded.n:,} records in {number:,} partitions ({wanted.matching})")
     pools = GoodPool(promised, promised.matches(whole)) if wanted.refine else None
-    kernel = Matching(coded.domains, counts.m, promised, pools, wanted.matching, wanted.far_apart, run.key)
+    pairs = coded.n**2 // number
+    kernel = Matching(coded.domains, counts.m, promised, pools, wanted.matching, wanted.far_apart, run.key, pairs)
     working = run.stage(WORKING, boxed.over_matches(coded, partitions, kernel, ORDER, run.key, number))
     summary = one_row(aggregate(together(working, coded.n), [], _SUMMARY))
     solver = _solver(wanted, whole, summary, number)
@@ -164,6 +230,8 @@ class _Curve:
 class Matching:
     """The record kernel, for one partition: pools, buckets, matches, boxes, and whose sensitive value each box is published with.
 
+    pairs : of records that are compared in all partitions, about
+
     Cost: see `matching_graph` and `rainbow_matching`, for the largest pool; memory about 100 bytes an edge of its graph (records x
     matches).
     """
@@ -175,6 +243,7 @@ class Matching:
     matching: str
     far_apart: bool
     key: bytes
+    pairs: int = 0
 
     def __call__(self, columns: list[Codes], sensitive: Int64Array, partition: int) -> dict[str, Any]:
         parts: list[dict[str, Any]] = []
@@ -184,7 +253,7 @@ class Matching:
                 own = rows[members]
                 place = (partition << POOL_BITS) + len(parts)
                 parts.append(self.matched([column[own] for column in columns], sensitive[own], buckets, place))
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return {name: _joined([part[name] for part in parts]) for name in parts[0]}
 
     def pooled(self, columns: list[Codes], sensitive: Int64Array) -> list[Int64Array]:
         """Record numbers of each pool: those that are matched among each other."""
@@ -208,6 +277,8 @@ class Matching:
         for buckets in pools:
             if buckets.size > MAX_BUCKET:
                 raise SpecError(_too_large(len(sensitive), buckets.size))
+            if self.promised.limits is not None and buckets.mu * buckets.mu * buckets.size > MAX_EDGES:
+                raise Unsatisfiable(_too_many(buckets))
         members = into_pools(sensitive, pools, Stream(self.key, POOLS, place))
         return list(zip(pools, members, strict=True))
 
@@ -219,7 +290,8 @@ class Matching:
         if self.far_apart:
             dealt = far_apart(columns, self.domains, dealt)
         own = [column[dealt.source] for column in columns]
-        return dealt, own, matching_graph(own, self.domains, dealt, buckets.distinct, self.matching)
+        graph = matching_graph(own, self.domains, dealt, buckets.distinct, self.matching, self.pairs)
+        return dealt, own, graph
 
     def matched(
         self, columns: list[Codes], sensitive: Int64Array, buckets: MatchBuckets, partition: int
@@ -234,7 +306,7 @@ class Matching:
             "record": np.arange(n, dtype=np.int32),
             "own": dealt.sensitive.astype(np.int32),
             "dummy": dealt.dummy,
-            "matches": _listed(matches),
+            "matches": Lists.of_rows(matches),
             "assigned": assigned.astype(np.int32),
             **{f"q{i}": column for i, column in enumerate(own)},
         }
@@ -247,34 +319,71 @@ def _too_large(records: int, bucket: int) -> str:
     )
 
 
-def _listed(matches: Int32Array) -> ObjectArray:
-    listed = np.empty(len(matches), dtype=object)
-    listed[:] = list(matches)
-    return listed
+def _too_many(buckets: MatchBuckets) -> str:
+    records = buckets.mu * buckets.size
+    return (
+        f"where the records are that thresholds speak of, partitions merged to {records:,} records or more that each have to match "
+        f"{buckets.mu:,}, more than a task can hold; raise the thresholds of the values or nodes that are nearest to theirs"
+    )
+
+
+def _joined(parts: list[Any]) -> Any:
+    return Lists.joined(parts) if isinstance(parts[0], Lists) else np.concatenate(parts)
 
 
 def thresholds(counts: SensitiveCounts, promised: Bucketing) -> list[Fraction]:
     """The share of each value that is allowed among the matches of a record."""
+    if promised.limits is not None:
+        return list(promised.limits.values)
     if promised.l is not None:
         return [Fraction(1, promised.l)] * counts.m
     assert promised.likeness is not None
     return [min(Fraction(1), (1 + promised.likeness.beta) * counts.frequency(i)) for i in range(counts.m)]
 
 
-def words(column: str, wanted: Heterogeneous) -> str:
-    """The promise in words, from the numbers used."""
+def words(
+    column: str, wanted: Heterogeneous, values: Sequence[str | None] = (), nodes: Sequence[NodePart] | None = None
+) -> str:
+    """The promise in words, from the numbers used. values : of the table; nodes : above them, None where they have no hierarchy."""
     remainder = None if wanted.beta is None else wanted.remainder
+    beta = None if wanted.l else Fraction(wanted.beta or 0)
+    own = [(v, wanted.thresholds[v]) for v in values if v is not None and v in wanted.thresholds]
+    bounded = None if nodes is None else [(n.node, exact(n.threshold)) for n in nodes if n.threshold is not None]
     return templates.matches(
-        column, wanted.l, None if wanted.l else Fraction(wanted.beta or 0), wanted.leaking, remainder
+        column,
+        wanted.l,
+        beta,
+        wanted.leaking,
+        remainder,
+        strictest_first(own),
+        None if bounded is None else strictest_first(bounded),
     )
 
 
+def strictest_first(shares: Sequence[tuple[str | None, Fraction]]) -> list[templates.Share]:
+    """Thresholds in the order in which a sentence names them."""
+    return sorted(shares, key=lambda share: (share[1], share[0] or ""))
+
+
+def node_parts(counts: SensitiveCounts, wanted: Heterogeneous, hierarchy: Hierarchy | None) -> list[NodePart]:
+    """The nodes above the values as the manifest tells them: none where values have no hierarchy."""
+    if hierarchy is None:
+        return []
+    tree = value_tree(counts.values, hierarchy, wanted.thresholds)
+    asked = [wanted.thresholds.get(label) for label in tree.labels]
+    return [
+        NodePart(node=label, count=n, threshold=None if f is None else text(f))
+        for label, n, f in zip(tree.labels, tree.records(counts.counts).tolist(), asked, strict=True)
+    ]
+
+
 def _guarantee(table: Microdata, counts: SensitiveCounts, wanted: Heterogeneous, promised: Bucketing) -> GuaranteePart:
-    bounds = thresholds(counts, promised)
+    bounds, hierarchy = thresholds(counts, promised), hierarchy_of(table)
+    nodes = node_parts(counts, wanted, hierarchy)
     asked = {"l": str(wanted.l)} if wanted.l is not None else {"beta": text(Fraction(wanted.beta or 0))}
     return GuaranteePart(
         model="l-diversity by matches" if wanted.l is not None else "beta-likeness by matches",
-        words=words(table.sensitive, wanted),
+        words=words(table.sensitive, wanted, counts.values, None if hierarchy is None else nodes),
         sensitive=table.sensitive,
         sensitive_type=types(table.frame)[table.sensitive],
         values=[
@@ -282,6 +391,8 @@ def _guarantee(table: Microdata, counts: SensitiveCounts, wanted: Heterogeneous,
             for i, value in enumerate(counts.values)
         ],
         asked=asked,
+        hierarchy=hierarchy.rows if hierarchy is not None else [],
+        nodes=nodes,
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from anonlib.arrays import Codes, Float64Array, Int64Array
 from anonlib.domains import Domain, generalized_certainty_penalty, penalty_of_runs
+from anonlib.hierarchy import Hierarchy
 from anonlib.methods.heterogeneous import Matching
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.solvers.matching.match_partitions import Bucketing, GoodPool
@@ -19,16 +21,24 @@ SAMPLE = 1_000
 
 
 def certainty_penalty(
-    columns: list[Codes], domains: tuple[Domain, ...], sensitive: Int64Array, wanted: Heterogeneous, bound: Fraction
+    columns: list[Codes],
+    domains: tuple[Domain, ...],
+    sensitive: Int64Array,
+    wanted: Heterogeneous,
+    bound: Fraction,
+    values: Sequence[str | None],
+    hierarchy: Hierarchy | None = None,
 ) -> float | None:
     """GCP of a table that consists of these records alone, published with this l or beta; None where they cannot keep it.
 
-    columns : d code columns of the n records; sensitive : (n,) int64 codes. 0 of a table published as it is, 1 of boxes as wide as it is.
+    columns : d code columns of the n records; sensitive : (n,) int64 codes, places in `values`; hierarchy : of these, None for none
+
+    0 of a table published as it is, 1 of boxes as wide as it is.
     Cost: that of one partition of n records, without its colouring: a second for 1,000 under l, some under a strict beta.
     """
     present, codes = np.unique(sensitive, return_inverse=True)
-    own = SensitiveCounts(tuple(present.tolist()), np.bincount(codes))
-    promised = bucketing_at(own, wanted, bound)
+    own = SensitiveCounts(tuple(values[code] for code in present.tolist()), np.bincount(codes))
+    promised = bucketing_at(own, wanted, bound, hierarchy)
     pools = _good_pool(own, promised, wanted)
     if (promised.buckets if wanted.far_apart else promised.pools)(own.counts) is None:
         return None

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from anonlib.arrays import Int64Array
+from anonlib.arrays import Int64Array, Lists
 from anonlib.domains import Domain, NumericDomain
 from anonlib.errors import AnonlibError
 from anonlib.exact import text
@@ -128,7 +128,7 @@ class Played:
         boxes = boxes_of_classes(shown.records.columns, self.domains, own.astype(np.int64))
         n, of = len(own), _window(shard, shown.window)
         return {
-            **box_columns(boxes, own),
+            **{name: _listed(column) for name, column in box_columns(boxes, own).items()},
             "s0": shown.records.sensitive.astype(np.int32),
             "ec_id": (of << CLASS_BITS) + shown.classes,
             "kind": np.full(n, RECORD, dtype=object),
@@ -158,6 +158,10 @@ class Played:
 
 
 _NONE = np.zeros(0, dtype=np.int64)
+
+
+def _listed(column: Any) -> Any:
+    return column.listed() if isinstance(column, Lists) else column
 
 
 def _repeated(value: Any, n: int) -> Any:

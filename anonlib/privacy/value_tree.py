@@ -108,12 +108,12 @@ def unknown_names(names: Collection[str], values: Collection[str | None], hierar
     return sorted(set(names) - known)
 
 
-def refuse_root(names: Collection[str], hierarchy: Hierarchy) -> None:
-    """Raise SpecError when the root is named, of which everybody knows that a person is under it."""
+def refuse_root(names: Collection[str], hierarchy: Hierarchy, key: str = "privacy.thresholds") -> None:
+    """Raise SpecError when the root is named, of which everybody knows that a person is under it. key : where the names stand."""
     root = hierarchy.labels[hierarchy.root]
     if root in names and hierarchy.root >= hierarchy.leaves:
         raise SpecError(
-            f"privacy.thresholds: {root!r} stands above all values, so everybody is under it; leave it out, or name a node below"
+            f"{key}: {root!r} stands above all values, so everybody is under it; leave it out, or name a node below"
         )
 
 

@@ -43,8 +43,8 @@ class NodePart(_Part):
     """A node of the sensitive values' hierarchy below the root: the records of all values under it, what was asked, what the audit found.
 
     threshold : None when nothing is promised of it
-    achieved  : the largest share of a bucket that the values under it have together, exact text
-    telling   : buckets that hold values under it alone
+    achieved  : the largest share of a bucket, or among a record's matches, that the values under it have together, exact text
+    telling   : buckets that hold values under it alone, or records all of whose matches have
     """
 
     node: str

@@ -184,7 +184,11 @@ def asked_and_achieved(facts: Facts) -> Markup:
     """The numbers of the promise, then its bounds value by value and node by node."""
     parts: list[Markup] = []
     for guarantee in (facts.manifest.guarantee, *facts.manifest.guarantee.also):
-        parts += [_numbers(guarantee, facts.manifest), _values(guarantee, facts.manifest), _nodes(guarantee)]
+        parts += [
+            _numbers(guarantee, facts.manifest),
+            _values(guarantee, facts.manifest),
+            _nodes(guarantee, facts.manifest),
+        ]
     return joined(
         [
             paragraph(
@@ -237,7 +241,22 @@ def _values(guarantee: GuaranteePart, manifest: Manifest) -> Markup:
     )
 
 
-def _nodes(guarantee: GuaranteePart) -> Markup:
+OF_NODES = {
+    True: (
+        "buckets of nothing else",
+        "Achieved is their largest share in any bucket. A bucket of nothing else tells of everybody in it that the value is one of the "
+        "node's, though not which.",
+    ),
+    False: (
+        "records that match nothing else",
+        "Achieved is their largest share among the matches of any record. A record that matches nothing else is told to be of the node, "
+        "though not of which of its values.",
+    ),
+}
+"""Whether of buckets: (what the last column of the table of nodes has, what its numbers are)."""
+
+
+def _nodes(guarantee: GuaranteePart, manifest: Manifest) -> Markup:
     """What was asked and achieved of values that mean nearly the same, taken together."""
     if not guarantee.nodes:
         return Markup("")
@@ -260,15 +279,15 @@ def _nodes(guarantee: GuaranteePart) -> Markup:
         if more > 0
         else ""
     )
-    head = ["node", "records", "share of the table", "asked: at most", "achieved", "buckets of nothing else"]
+    alone, note = OF_NODES[manifest.layout == "bucketized"]
+    head = ["node", "records", "share of the table", "asked: at most", "achieved", alone]
     return joined(
         [
             table(
                 f"{legible(guarantee.sensitive)}, node by node of its hierarchy, the least protected first", head, rows
             ),
             paragraph(
-                "A node is all values under it, taken together. Achieved is their largest share in any bucket. A bucket of nothing else "
-                f"tells of everybody in it that the value is one of the node's, though not which.{left_out}",
+                f"A node is all values under it, taken together. {note}{left_out}",
                 class_="note",
             ),
         ]

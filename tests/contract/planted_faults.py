@@ -24,7 +24,10 @@ from anonlib.audit.achieved import NAME as ACHIEVED
 from anonlib.audit.bucketized.columns_judge import PRIVACY as COLUMNS
 from anonlib.audit.bucketized.columns_judge import VALUES as OF_COLUMNS
 from anonlib.audit.bucketized.nodes_judge import PRIVACY as NODES
-from anonlib.audit.bucketized.nodes_judge import TREE
+from anonlib.audit.generalized.nodes_judge import BELIEFS as NODES_BELIEVED
+from anonlib.audit.generalized.nodes_judge import MATCHES as NODES_MATCHED
+from anonlib.audit.generalized.nodes_judge import OWN
+from anonlib.audit.nodes import TREE
 from anonlib.audit.promised import NAME as WORDS
 from anonlib.kernels.matching.disjoint_matchings import random_matching
 from tests.contract import trials
@@ -268,6 +271,26 @@ def one_of_all(right: Any) -> Any:
     return lambda matches, *more: np.asarray(matches)[:, 0] * 0 + np.asarray(matches)[0, 0]
 
 
+def no_own_thresholds(right: Any) -> Any:
+    """What values and nodes have of their own is forgotten."""
+    return lambda values, bounds, own, hierarchy: right(values, bounds, {}, hierarchy)
+
+
+def nodes_anywhere(right: Any) -> Any:
+    """A node may be in every bucket."""
+    return lambda self, mu: np.append(right(self, mu)[: len(self.values)], [mu] * len(self.nodes))
+
+
+def under_no_node(right: Any) -> Any:
+    """Nodes have limits, and nobody is under them."""
+    return lambda *given: replace(right(*given), above=np.full(len(given[0]), -1))
+
+
+def every_place(right: Any) -> Any:
+    """Whatever sets begin within a bucket."""
+    return lambda self, begin, end, mu, first, last: end
+
+
 def the_papers_draw(right: Any) -> Any:
     """Values dealt by one of the disjoint matchings, which somebody sees twice."""
     return lambda matches, key, *place: random_matching(matches, key, *place)
@@ -434,6 +457,7 @@ NUMBERS, PRIVATE = "the manifest's numbers", "(rho1, rho2)-privacy"
 FOLLOWS = "thresholds follow from the stated requirement"
 CLOSE = trials.classes({"t": "1/4"})
 ORDERED = trials.classes({"t": "1/4"}, 5, "ordered")
+IN_POOLS = trials.matches_of_nodes(lungs="1/2", HIV="1/4")
 
 FAULTS = (
     Fault(f"{PRIVACY}.f_privacy:FPrivacy.threshold", "a factor 2", FOLLOWS, share_times(2), LINEAR),
@@ -501,6 +525,12 @@ FAULTS = (
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "a matching out of disjoint ones", "what may be believed of a person", the_papers_draw, trials.matches({"l": "3"}, 6)),
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "a matching out of disjoint ones, under beta", "what may be believed of a person", the_papers_draw, trials.matches({"beta": "2"}, 5)),
     Fault(f"{PRIVACY}.beta_likeness:BetaLikeness.copies", "twice as many", "what may be believed of a person", times(2), trials.matches({"beta": "1/4"}, 5)),
+    Fault(f"{PRIVACY}.match_limits:MatchLimits.allowed", "any number of buckets for a node", NODES_MATCHED, nodes_anywhere, trials.matches_of_nodes(lungs="1/2")),
+    Fault(f"{PRIVACY}.match_limits:match_limits", "no threshold of its own", OWN, no_own_thresholds, IN_POOLS),
+    Fault(f"{PRIVACY}.match_limits:match_limits", "values under no node", NODES_MATCHED, under_no_node, IN_POOLS),
+    Fault("anonlib.solvers.matching.line_pools:_Line._reach", "every place in one pool", "l-diversity", every_place, IN_POOLS),
+    Fault("anonlib.methods.heterogeneous:rainbow_matching", "a matching out of disjoint ones, with nodes", NODES_BELIEVED, the_papers_draw, IN_POOLS),
+    Fault("anonlib.methods.heterogeneous:strictest_first", "half of it", WORDS, lambda right: lambda shares: [(of, f / 2) for of, f in right(shares)], IN_POOLS),
     Fault(f"{KERNELS}.matching.rainbow_colouring:_renamed", "colours that do not go with the buckets", "graph of matches", one_colour, trials.matches({"l": "3"}, 6)),
     Fault(f"{KERNELS}.classes.symmetric_classes:symmetric_classes", "a record in the class before", "class sizes", one_too_many, trials.symmetric),
     Fault(f"{KERNELS}.classes.sabre_window:Windows._formed", "whatever the window", "t-closeness", whatever_the_window, trials.streamed),
@@ -539,6 +569,8 @@ NO_PROMISE = {
     f"{KERNELS}.matching.disjoint_matchings": "the paper's draw, for comparisons and for rings; the graph is checked",
     f"{KERNELS}.matching.far_apart": "which records of a value go to which bucket; the graph is checked",
     f"{KERNELS}.hilbert": "which records are near one another; what is made of them is checked",
+    f"{KERNELS}.matching.compiled": "whether loops are compiled; the graph is checked",
+    f"{KERNELS}.matching.loops": "how near matches are; the graph is checked",
     f"{KERNELS}.matching.matching_assign": "how near matches are; the graph is checked",
     f"{KERNELS}.matching.matching_costs": "how near matches are; the graph is checked",
 }

@@ -7,22 +7,25 @@ when the trial runs, so that a planted fault takes part. What the tables would t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
 from anonlib import words
+from anonlib.arrays import Lists
 from anonlib.audit.bucketized import columns_judge, nodes_judge
 from anonlib.audit.bucketized import judge as bucketized_judge
 from anonlib.audit.generalized import evidence as generalized_evidence
 from anonlib.audit.generalized import judge as generalized_judge
 from anonlib.audit.generalized.closeness import distance_of, distances_of_windows
-from anonlib.audit.generalized.evidence import FAULTS, GraphFacts
+from anonlib.audit.generalized.evidence import GraphFacts
 from anonlib.audit.generalized.facts import Worst
+from anonlib.audit.generalized.fingerprint import BoxFingerprint
+from anonlib.audit.generalized.promises import NodeCase
 from anonlib.audit.perturbed import judge as perturbed_judge
 from anonlib.audit.verdict import Verdict
 from anonlib.domains import NumericDomain
@@ -44,6 +47,7 @@ from anonlib.methods import sabre_window as window_classes
 from anonlib.privacy import class_requirements as requirements
 from anonlib.privacy import column_pair, f_privacy, rho_privacy, subtables, t_closeness
 from anonlib.privacy.counts import SensitiveCounts
+from anonlib.release.manifest import NodePart
 from anonlib.release.streamed import CLASS_BITS
 from anonlib.solvers.buckets import fake_values
 from anonlib.spec.methods.bucketize import Bucketize
@@ -435,6 +439,29 @@ def matches(asked: Mapping[str, str], m: int) -> Callable[[], Verdict]:
     return trial
 
 
+def matches_of_nodes(**thresholds: str) -> Callable[[], Verdict]:
+    """The same under l-diversity with thresholds of nodes of `LUNGS` and of values."""
+
+    def trial() -> Verdict:
+        age, sensitive = people(6)
+        counts, tree = SensitiveCounts(VALUES, np.bincount(sensitive)), hierarchy_of(LUNGS)
+        wanted = heterogeneous.Heterogeneous.model_validate({"l": 3, "thresholds": thresholds, "matching": "greedy"})
+        promised = heterogeneous.bucketing(counts, wanted, tree)
+        out = heterogeneous.Matching((DOMAIN,), 6, promised, None, "greedy", False, KEY)([age], sensitive, 0)
+        parts = heterogeneous.node_parts(counts, wanted, tree)
+        return _matched(
+            counts,
+            out,
+            {"l": "3"},
+            parameters=wanted.to_public_dict(),
+            thresholds=heterogeneous.thresholds(counts, promised),
+            nodes=parts,
+            said=heterogeneous.words("illness", wanted, counts.values, parts),
+        )
+
+    return trial
+
+
 def rings(l: int, m: int) -> Callable[[], Verdict]:  # noqa: E741
     """Ring generalization of one partition."""
 
@@ -449,7 +476,7 @@ def rings(l: int, m: int) -> Callable[[], Verdict]:  # noqa: E741
             "q0": age,
             "own": sensitive,
             "dummy": np.zeros(N, dtype=bool),
-            "matches": list(found),
+            "matches": Lists.of_rows(found.astype(np.int32)),
             "assigned": made.shifted(np.ones(len(made.sizes), dtype=np.int64)),
         }
         return _matched(counts, out, {"l": str(l)}, "nh")
@@ -458,16 +485,43 @@ def rings(l: int, m: int) -> Callable[[], Verdict]:  # noqa: E741
 
 
 def _matched(
-    counts: SensitiveCounts, out: Mapping[str, Any], asked: Mapping[str, str], method: str = "heterogeneous"
+    counts: SensitiveCounts,
+    out: Mapping[str, Any],
+    asked: Mapping[str, str],
+    method: str = "heterogeneous",
+    parameters: Mapping[str, Any] | None = None,
+    thresholds: Sequence[Fraction] = (),
+    nodes: Sequence[NodePart] = (),
+    said: str | None = None,
 ) -> Verdict:
-    names = ("partition", "record", "q0", "dummy", "matches", "assigned")
-    group = pd.DataFrame({name: list(out[name]) for name in names} | {"s0": list(out["own"])})
-    told = generalized_evidence._facts(group, 1).to_dict("records")
+    names = ("record", "q0", "dummy", "assigned")
+    under = [[counts.values.index(row[0]) for row in LUNGS if node.node in row] for node in nodes]
+    own, places = np.asarray(out["own"]), np.asarray(out["partition"])
+    told: list[dict[str, Any]] = []
+    around: list[Counter[str | None]] = []
+    published = Counter[str | None]()
+    for place in np.unique(places).tolist():
+        here = np.flatnonzero(places == place)
+        graph = out["matches"].take(here).listed().tolist()
+        group = pa.table({name: np.asarray(out[name])[here] for name in names} | {"matches": graph, "s0": own[here]})
+        read = generalized_evidence.Graph.read(place, group, 1)
+        columns = generalized_evidence.facts_of(read, (DOMAIN,), BoxFingerprint(1), under)
+        told += [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        around += [Counter(counts.values[own[here][j]] for j in row) for row in graph]
+        published.update(counts.values[own[here][j]] for j in np.asarray(out["assigned"])[here])
     facts = _graph(told)
-    own, graph = np.asarray(out["own"]), out["matches"]
-    around = [Counter(counts.values[own[j]] for j in row) for row in graph]
     of, found = paper.matched(of_value(counts), around, {n: exact(a) for n, a in asked.items()}, method)
-    if method == "nh":
+    if said is not None:
+        found["method"]["parameters"] = dict(parameters or {})
+        found["guarantee"] |= {
+            "words": said,
+            "hierarchy": LUNGS,
+            "nodes": [_node(n, k, facts) for k, n in enumerate(nodes)],
+        }
+        bounds = dict(zip(counts.values, thresholds, strict=True))
+        for value in found["guarantee"]["values"]:
+            value["threshold"] = text(bounds[value["value"]])
+    elif method == "nh":
         found["guarantee"]["words"] = words.rings("illness", int(asked["l"]))
     else:
         found["guarantee"]["words"] = heterogeneous.words(
@@ -475,27 +529,26 @@ def _matched(
         )
     dummies = int(np.asarray(out["dummy"]).sum())
     found["rows"]["dummy"] = dummies
-    published = Counter(counts.values[own[j]] for j in out["assigned"])
     manifest = paper.stating(found)
     checks = tuple(generalized_evidence.graph_checks(facts, manifest))
     rows = paper.Measured(len(own), paper.CHECKSUM)
     manifest.tables["microdata"].rows = len(own)
     manifest = manifest.model_copy(update={"utility": {"gcp": 1.5 / len(own), "ail": 2.5 / len(own)}})
-    kept = replace(of.graph, checks=checks)
+    kept = replace(of.graph, checks=checks, worst_cases=replace(of.graph.worst_cases, nodes=facts.nodes))
     of = replace(of, graph=kept, distributions=(dict(published),), boxes=replace(of.boxes, measured=rows))
     return generalized_judge.judge(of, manifest)
 
 
+def _node(node: NodePart, k: int, facts: GraphFacts) -> dict[str, Any]:
+    case = facts.nodes.get(k, NodeCase())
+    return node.model_dump() | {"achieved": text(case.share), "telling": case.telling}
+
+
 def _graph(told: list[dict[str, Any]]) -> GraphFacts:
-    shares = {int(r["key"]): (Fraction(int(r["top"]), int(r["bottom"])), 0) for r in told if r["kind"] == "share"}
-    beliefs = {int(r["key"]): (Fraction(int(r["top"]), int(r["bottom"])), 0) for r in told if r["kind"] == "belief"}
-    few = [int(r["bottom"]) for r in told if r["kind"] == "fewest"]
-    return GraphFacts(
-        faults={r["kind"]: (1, 0) for r in told if r["kind"] in FAULTS},
-        shares=shares,
-        beliefs=beliefs,
-        torn=next(((1, 0) for r in told if r["kind"] == "torn"), None),
-        fewest=few[0] if few else 0,
-        records=sum(int(r["n"]) for r in told if r["kind"] == "records of"),
-        dummies=sum(int(r["n"]) for r in told if r["kind"] == "dummies of"),
-    )
+    """What all partitions tell together, as the audit adds it up."""
+    rows = []
+    for kind, key in sorted({(r["kind"], int(r["key"])) for r in told}):
+        of = [r for r in told if (r["kind"], int(r["key"])) == (kind, key)]
+        best = max(of, key=lambda r: (r["worst"], r["top"], r["bottom"], r["partition"]))
+        rows.append({"kind": kind, "key": key, "n": sum(int(r["n"]) for r in of), "best": best})
+    return generalized_evidence._graph_facts(rows)

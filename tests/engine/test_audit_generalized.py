@@ -7,11 +7,15 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 import pytest
 
 from anonlib.audit.generalized import evidence, promises
+from anonlib.audit.generalized.boxes import _Measure
+from anonlib.audit.generalized.fingerprint import PIECES, BoxFingerprint, summed
+from anonlib.domains import CategoricalDomain, NumericDomain
 from anonlib.errors import SpecError
+from anonlib.queries.boxes import BoxReader
 from anonlib.release import generalized
 from anonlib.release.manifest import MethodPart
 from tests import planted_generalized as planted
@@ -258,19 +262,29 @@ def in_graph(release, row: int, **cells):
     return replace(release, evidence=[*release.evidence[:row], changed, *release.evidence[row + 1 :]])
 
 
+DOMAINS = [
+    NumericDomain("age", 20.0, 67.0),
+    CategoricalDomain("code", planted.CODES),
+    CategoricalDomain("city", planted.CITIES),
+]
+HASH = BoxFingerprint(7)
+
+
+def read(rows: list[dict[str, object]], attributes: int) -> evidence.Graph:
+    """Rows of evidence of one partition as a task gets them: in Arrow, in two batches, in any order."""
+    table = pa.Table.from_pylist(rows)
+    order = np.random.default_rng(1).permutation(len(rows))
+    return evidence.Graph.read(0, pa.concat_tables([table.take(order[:5]), table.take(order[5:])]), attributes)
+
+
 def told(release) -> dict[str, int]:
     """What the partition of the release's first record tells: {fault: 1}, and "fewest" and the largest share's denominator."""
-    rows = pd.DataFrame([row for row in release.evidence if row[0] == 0], columns=COLUMNS)
-    facts = evidence._facts(rows, 3)
-    shares = facts[facts["kind"] == "share"]
-    found = Counter(kind for kind in facts["kind"] if kind in evidence.FAULTS)
-    most = (
-        max(Fraction(int(t), int(b)) for t, b in zip(shares["top"], shares["bottom"], strict=True))
-        if len(shares)
-        else 0
-    )
-    few = facts.loc[facts["kind"] == "fewest", "bottom"]
-    return dict(found) | {"share": most, "fewest": int(few.iloc[0]) if len(few) else 0}
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in release.evidence if row[0] == 0]
+    told = evidence.facts_of(read(rows, 3), DOMAINS, HASH)
+    facts = [dict(zip(told, row, strict=True)) for row in zip(*told.values(), strict=True)]
+    found = Counter(fact["kind"] for fact in facts if fact["kind"] in evidence.FAULTS)
+    most = max((Fraction(f["top"], f["bottom"]) for f in facts if f["kind"] == "share"), default=0)
+    return dict(found) | {"share": most, "fewest": sum(f["bottom"] for f in facts if f["kind"] == "fewest")}
 
 
 def test_faults_of_a_graph():
@@ -299,17 +313,49 @@ def test_faults_of_a_graph():
 
 
 def test_boxes_of_a_graph_are_tight():
+    """By their fingerprint: that of the boxes that plain Python finds, read as they are published, and of no others."""
     rng = np.random.default_rng(0)
     p, mu = 30, 4
     graph = np.stack([(np.arange(p) + 7 * r) % p for r in range(mu)], axis=1)
-    group = pd.DataFrame(
-        {"partition": 0, "record": np.arange(p), "q0": rng.integers(0, 99, p), "q1": rng.integers(0, 5, p)}
-    )
-    group = group.assign(s0=rng.integers(0, 9, p), dummy=False, matches=list(graph), assigned=graph[:, 2])
-    found = evidence._boxes(group.sample(frac=1, random_state=1), [True, False])
-    for i in range(p):
-        mine = [int(j) for j in graph[i]]
-        assert found["q0_lo"][i] == min(group["q0"][mine])
-        assert found["q0_hi"][i] == max(group["q0"][mine])
-        assert found["q1_set"][i].tolist() == sorted(set(group["q1"][mine]))
-        assert found["s0"][i] == group["s0"][mine[2]]
+    age, city, own = rng.integers(20, 68, p).tolist(), rng.integers(0, 4, p).tolist(), rng.integers(0, 3, p).tolist()
+    rows = [
+        {"record": i, "q0": age[i], "q1": city[i], "s0": own[i], "dummy": False, "matches": graph[i].tolist(), "assigned": int(graph[i, 2])}
+        for i in range(p)
+    ]  # fmt: skip
+    domains = [DOMAINS[0], DOMAINS[2]]
+    found = summed(evidence.boxes_of(read(rows, 2), domains, HASH))
+    boxes = [
+        {
+            "q0_lo": min(age[j] for j in graph[i]),
+            "q0_hi": max(age[j] for j in graph[i]),
+            "q1_set": [planted.CITIES[c] for c in {city[j] for j in graph[i]}],
+            "s0": planted.ILLNESS[own[graph[i, 2]]],
+        }
+        for i in range(p)
+    ]
+    assert (fingerprint(boxes) == found).all()
+    assert (fingerprint(boxes[::-1]) == found).all()
+    other = next(i for i in range(p) if boxes[i]["s0"] != boxes[9]["s0"])
+    cities = set(planted.CITIES)
+    for i, changed in (
+        (3, {"q0_lo": boxes[3]["q0_lo"] - 1}),
+        (3, {"q0_lo": None}),
+        (4, {"q0_lo": boxes[4]["q0_hi"], "q0_hi": boxes[4]["q0_lo"]}),
+        (5, {"q1_set": boxes[5]["q1_set"][1:]}),
+        (5, {"q1_set": boxes[5]["q1_set"] * 2}),
+        (6, {"q1_set": sorted(cities - set(boxes[6]["q1_set"]), key=str) or ["Rome"]}),
+        (7, {"q1_set": None}),
+        (9, {"s0": boxes[other]["s0"]}),
+        (9, {"s0": "plague"}),
+    ):
+        assert (fingerprint([*boxes[:i], boxes[i] | changed, *boxes[i + 1 :]]) != found).any(), (i, changed)
+    assert (fingerprint([*boxes, boxes[0]]) != found).any()
+    assert (summed(evidence.boxes_of(read(rows, 2), domains, BoxFingerprint(8))) != found).any()
+
+
+def fingerprint(boxes: list[dict[str, object]]) -> np.ndarray:
+    """Of published rows, as the scan of the boxes sees them."""
+    parts = (planted.PARTS[0], planted.PARTS[2])
+    kernel = _Measure(BoxReader((DOMAINS[0], DOMAINS[2]), planted.ILLNESS), parts, HASH)
+    batch = pa.RecordBatch.from_pylist(boxes)
+    return kernel([batch.slice(0, 11), batch.slice(11)])[-PIECES:]

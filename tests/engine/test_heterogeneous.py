@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter, defaultdict
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -32,6 +33,10 @@ TREE = parse_hierarchy("a,x,any\nb,x,any\nc,y,any\nd,y,any\ne,y,any\nf,f,any")
 QI = [{"name": "age", "type": "numeric"}, {"name": "job", "hierarchy": TREE}, "town"]
 ILL = ("asthma", "cold", "flu", "gout", "HIV", "mumps")
 COUNTS = (91, 83, 79, 61, 47, 39)
+NODE = dict(zip(ILL, ("lungs", "lungs", "lungs", "others", "others", "lungs"), strict=True))
+NODES = parse_hierarchy("".join(f"{value},{node},any\n" for value, node in NODE.items()))
+SENSITIVE = {"name": "illness", "hierarchy": NODES}
+"""Without thresholds: what is told of nodes is counted in every release."""
 WAYS = {
     "l": {"l": 3, "matching": "greedy", "partition_size": 90},
     "beta": {"beta": "1.5", "matching": "sort_greedy", "partition_size": "all"},
@@ -70,7 +75,7 @@ class Runs:
 
     def publish(self, name, method, df=None, **more):
         output = {"path": str(self.folder / name)} | more.pop("output", {})
-        spec = {"columns": {"quasi_identifiers": QI, "sensitive": "illness"}, "method": {"heterogeneous": method}}
+        spec = {"columns": {"quasi_identifiers": QI, "sensitive": SENSITIVE}, "method": {"heterogeneous": method}}
         spec |= {"output": output, "random": {"key": "env:ANONLIB_KEY"}} | more
         return run(parse_spec(spec, given_frame=True), self.spark, self.df if df is None else df)
 
@@ -131,6 +136,14 @@ def test_matches_keep_the_promise_and_boxes_are_theirs(releases, name):
         shown[row["partition"], row["record"]] = given
         boxes[min(m["q0"] for m in mates), max(m["q0"] for m in mates), len({m["q1"] for m in mates}), given] += 1
     assert all(matched[place] == len(row["matches"]) for place, row in of.items())
+    shares = defaultdict(list)
+    for row in evidence:
+        held = Counter(NODE[values[of[row["partition"], i]["s0"]]] for i in row["matches"])
+        for node in ("lungs", "others"):
+            shares[node].append(Fraction(held[node], held.total()))
+    told = {node.node: (Fraction(node.achieved), node.telling) for node in manifest.guarantee.nodes}
+    assert told == {node: (max(each), each.count(1)) for node, each in shares.items()}
+    assert "no node has a threshold" in manifest.guarantee.words
     if name != "far apart":  # the person's side: among the records that match somebody, no value above its bound either
         around = defaultdict(Counter)
         for row in evidence:
@@ -261,12 +274,14 @@ def test_what_an_adversary_may_not_know_is_said(releases, name):
 
 @pytest.mark.parametrize("name", cases("beta", nightly=["l"]))
 def test_explain_tells_the_buckets(releases, spark, name):
-    spec = {"columns": {"quasi_identifiers": QI, "sensitive": "illness"}, "method": {"heterogeneous": WAYS[name]}}
+    spec = {"columns": {"quasi_identifiers": QI, "sensitive": SENSITIVE}, "method": {"heterogeneous": WAYS[name]}}
     found = explain(parse_spec(spec, given_frame=True), spark, releases.df)
     assert found.facts["records"] == N
     assert found.facts["matches"] == releases[name].manifest.solver.details["whole_table"]["matches"]
     assert found.facts["matches"] == 3 or name == "beta"
-    assert len(found.grids[-1].rows) == len(ILL)
+    assert len(found.grids[-2].rows) == len(ILL)
+    assert {row[0]: row[1] for row in found.grids[-1].rows} == {"lungs": "292", "others": "108"}
+    assert [node["threshold"] for node in found.facts["nodes"]] == [None, None]
     assert (
         found.trade_off.sample == N
     )  # the whole table; in one piece under beta, so that a release has what is foretold of it

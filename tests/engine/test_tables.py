@@ -6,6 +6,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from anonlib.arrays import Lists
+from anonlib.engine.batches import over_groups
 from anonlib.engine.partitions import over_partitions, renumbered
 from anonlib.engine.relational import aggregate, rows
 from anonlib.engine.repeatable import plan_text
@@ -39,6 +41,30 @@ def test_partitions_of_a_slow_kernel_are_not_joined_by_their_bytes(spark, number
     # the plan as it is before Spark adds the shuffles that a grouping needs: told ones alone
     assert plan.count("Exchange hashpartitioning") == (tasks is not None)
     assert (f", {tasks}), REPARTITION_BY_NUM" in plan) == (tasks is not None)
+
+
+def test_groups_are_whole_however_they_come(spark):
+    """From several tasks, in batches of three records, several groups a batch and several batches a group."""
+    table = spark.range(0, 40, 1, 4).selectExpr("id", "(id * id) % 5 AS bucket")
+
+    def seen(bucket, group):
+        ids = np.sort(group.column("id").to_numpy()).astype(np.int32)
+        return {
+            "bucket": [bucket],
+            "ids": Lists(ids, np.array([0, len(ids)])),
+            "columns": [",".join(group.column_names)],
+        }
+
+    before = spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")
+    try:
+        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "3")
+        groups = over_groups(table, "bucket", seen, "bucket bigint, ids array<int>, columns string").collect()
+    finally:
+        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", before)
+    expected = {b: [i for i in range(40) if i * i % 5 == b] for b in (0, 1, 4)}
+    assert sorted((row["bucket"], row["ids"], row["columns"]) for row in groups) == [
+        (b, ids, "id,bucket") for b, ids in expected.items()
+    ]
 
 
 @pytest.mark.parametrize("partitions", [3, 1_001])

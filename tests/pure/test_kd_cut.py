@@ -104,5 +104,5 @@ def test_boxes_are_tight():
             mine = [c[classes == g] for c in columns]
             assert (boxes[0].low[g], boxes[0].high[g]) == (mine[0].min(), mine[0].max())
             assert (boxes[3].low[g], boxes[3].high[g]) == (mine[3].min(), mine[3].max())
-            assert boxes[1].listed()[g].tolist() == np.unique(mine[1]).tolist()
-            assert boxes[2].listed()[g].tolist() == np.unique(mine[2]).tolist()
+            assert boxes[1].lists().listed()[g].tolist() == np.unique(mine[1]).tolist()
+            assert boxes[2].lists().listed()[g].tolist() == np.unique(mine[2]).tolist()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from anonlib.audit import manifest as audited
-from anonlib.audit.bucketized import nodes_judge
+from anonlib.audit import nodes as hierarchy_nodes
 from anonlib.errors import AnonlibError, OutOfTime, SpecError, Unsatisfiable
 from anonlib.hierarchy import parse_hierarchy
 from anonlib.kernels.ranked.round_robin import Deal, RoundRobin, composition
@@ -284,7 +284,7 @@ def test_who_is_under_a_node_is_read_off_the_rows():
     part = manifest_with({}, [list(row) for row in ILLNESSES.rows]).guarantee
     names = ("circulatory", "respiratory", "chronic", "nowhere")
     part = part.model_copy(update={"nodes": [NodePart(node=name, count=0) for name in names]})
-    assert nodes_judge.under(part) == [{"angina", "infarct"}, {"flu"}, set(), set()]
+    assert hierarchy_nodes.under(part) == [{"angina", "infarct"}, {"flu"}, set(), set()]
 
 
 def test_the_words_name_nodes_and_their_thresholds():

@@ -30,6 +30,16 @@ def test_a_report_has_every_node_with_its_bound_the_least_protected_first() -> N
     assert "node by node" not in Page(asked_and_achieved(facts("bucketized"))).text
 
 
+def test_of_matches_it_is_records_that_are_told() -> None:
+    manifest = facts("matched").manifest
+    with_some = manifest.model_copy(update={"guarantee": manifest.guarantee.model_copy(update={"nodes": NODES})})
+    text = Page(asked_and_achieved(facts("matched", manifest=with_some))).text
+    own = text[text.index("node by node of its hierarchy") :]
+    assert "records that match nothing else" in own
+    assert "largest share among the matches of any record" in own
+    assert f"{NASTY} 300" in own
+
+
 def test_the_screen_of_a_run_shows_nodes() -> None:
     pytest.importorskip("pyspark", reason="the command line starts sessions")
     from anonlib import screen

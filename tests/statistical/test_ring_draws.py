@@ -30,7 +30,7 @@ def edge_counts(draw: bool) -> np.ndarray:
         key = number.to_bytes(32, "little")
         dealing = Dealing((NumericDomain("age", 0, 13),), 5, L, frequency_diversity(L, 5), True, key)
         made = dealing([age], sensitive, 0)
-        matches, assigned = np.stack(made["matches"]), made["assigned"]
+        matches, assigned = np.stack(made["matches"].listed()), made["assigned"]
         found += times * (matches == assigned[:, None])
         assert (np.sort(assigned) == np.arange(14)).all()
     return found

@@ -8,7 +8,7 @@ from pathlib import Path
 AUDIT = Path(__file__).resolve().parents[2] / "anonlib" / "audit"
 
 MAY = {
-    "anonlib.domains": {"CategoricalDomain", "NumericDomain"},
+    "anonlib.domains": {"CategoricalDomain", "Domain", "NumericDomain"},
     "anonlib.hierarchy": {"hierarchy_of"},
     "anonlib.queries.boxes": {"Attribute", "BoxReader", "Intervals", "Sets", "column"},
     "anonlib.queries.box_members": {"MemberCounts", "sides"},

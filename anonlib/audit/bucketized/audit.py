@@ -17,9 +17,9 @@ from anonlib.audit.bucketized.columns import column_entries
 from anonlib.audit.bucketized.facts import BucketizedFacts
 from anonlib.audit.bucketized.judge import Stated, closest_to_threshold, judge, shares_of
 from anonlib.audit.bucketized.nodes import node_entries
-from anonlib.audit.bucketized.nodes_judge import under
 from anonlib.audit.bucketized.original import compare
 from anonlib.audit.bucketized.tables import scan
+from anonlib.audit.nodes import under
 from anonlib.audit.published import described, fresh_salt, numbering, require_columns
 from anonlib.audit.verdict import Verdict
 from anonlib.engine.relational import DataFrame, with_columns

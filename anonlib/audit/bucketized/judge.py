@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from anonlib.audit import arithmetic, promised
 from anonlib.audit import manifest as stated
+from anonlib.audit import nodes as hierarchy_nodes
 from anonlib.audit.achieved import Bound, within_asked
 from anonlib.audit.bucketized import columns_judge, nodes_judge
 from anonlib.audit.bucketized.facts import BucketizedFacts, Entry, QitFacts, StFacts
@@ -39,7 +40,7 @@ def judge(facts: BucketizedFacts, manifest: Manifest, columns: Columns | None = 
         stated.thresholds_follow(manifest, thresholds),
         stated.can_be_kept(manifest, thresholds),
         nothing_else(manifest),
-        *nodes_judge.of_manifest(manifest, columns),
+        *hierarchy_nodes.of_manifest(manifest, columns),
         *columns_judge.of_manifest(manifest),
     ]
     qit, st = facts.qit, facts.st
@@ -86,7 +87,7 @@ def _words(manifest: Manifest, listed: Counter[int] | None = None) -> str:
     if manifest.guarantee.also:
         return columns_judge.words_of_both(manifest)
     thresholds, fakes = stated.thresholds_of(manifest), stated.fake_values(manifest)
-    nodes = nodes_judge.promised(manifest.guarantee)
+    nodes = hierarchy_nodes.promised(manifest.guarantee)
     return promised.bucketized(manifest.guarantee, thresholds, fakes, listed, nodes)
 
 

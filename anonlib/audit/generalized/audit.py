@@ -15,11 +15,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from anonlib.audit import nodes
 from anonlib.audit.generalized import evidence as graph
 from anonlib.audit.generalized.boxes import scan_boxes
 from anonlib.audit.generalized.classes import scan_classes
 from anonlib.audit.generalized.closeness import Distance, WindowDistances
 from anonlib.audit.generalized.facts import BoxFacts, ClassFacts, GeneralizedFacts, GraphFindings
+from anonlib.audit.generalized.fingerprint import BoxFingerprint
 from anonlib.audit.generalized.judge import distance_for, form_passed, has_classes, judge
 from anonlib.audit.generalized.original import compare
 from anonlib.audit.generalized.promises import WorstCases
@@ -62,14 +64,21 @@ def audit(
         return first
     microdata = tables[MICRODATA]
     parts = [manifest.guarantee, *manifest.guarantee.also]
-    asked: list[Small[Any]] = [scan_boxes(microdata, manifest), *(_distribution(microdata, part) for part in parts)]
+    by_graph = evidence is not None and not has_classes(manifest)
+    fingerprint = BoxFingerprint(fresh_salt()) if by_graph else None
+    asked: list[Small[Any]] = [
+        scan_boxes(microdata, manifest, fingerprint),
+        *(_distribution(microdata, part) for part in parts),
+    ]
     first_of_more = len(asked)
     if has_classes(manifest):
         salt = fresh_salt()
         distances = [_distance(manifest, part, evidence) for part in parts]
         asked += [_scan(microdata, manifest, *each, salt) for each in zip(parts, distances, strict=True)]
-    elif evidence is not None:
-        asked.append(_graph(microdata, evidence[MATCHES], manifest, original))
+    elif evidence is not None and fingerprint is not None:
+        asked.append(graph.scan_graph(evidence[MATCHES], manifest, fingerprint, _codes_under_nodes(manifest.guarantee)))
+        if original is not None and not manifest.rows.suppressed:
+            asked.append(graph.same_records(evidence[MATCHES], manifest, original))
     answers = collected(asked)
     boxes: BoxFacts = answers[0]
     facts = replace(
@@ -81,7 +90,9 @@ def audit(
     if has_classes(manifest):
         facts = replace(facts, classes=tuple(answers[first_of_more:]))
     elif evidence is not None:
-        facts = replace(facts, graph=answers[first_of_more])
+        same = len(answers) > first_of_more + 1 and bool(answers[-1])
+        found = answers[first_of_more]
+        facts = replace(facts, graph=_findings(found, boxes, evidence[MATCHES], manifest, original, same))
     verdict = judge(facts, manifest, columns, staged)
     return verdict if original is None else verdict.with_checks(compare(microdata, manifest, original))
 
@@ -122,20 +133,23 @@ def _scan(
     return scan_classes(microdata, box, part.sensitive, [v.value for v in part.values], distance, salt)
 
 
-def _graph(
-    microdata: DataFrame, matches: DataFrame, manifest: Manifest, original: DataFrame | None
-) -> Small[GraphFindings]:
-    asked: list[Small[Any]] = [
-        graph.scan_graph(matches, len(manifest.quasi_identifiers)),
-        graph.boxes_of_matches(microdata, matches, manifest),
-    ]
+def _findings(
+    facts: graph.GraphFacts,
+    boxes: BoxFacts,
+    matches: DataFrame,
+    manifest: Manifest,
+    original: DataFrame | None,
+    same_records: bool,
+) -> GraphFindings:
+    checks = [*graph.graph_checks(facts, manifest), graph.same_boxes(boxes, facts, manifest)]
     if original is not None:
-        asked.append(graph.records_of_graph(matches, manifest, original))
+        checks.append(graph.records_of_graph(matches, manifest, original, same_records))
+    shares = {code: (share, f"partition {where}") for code, (share, where) in facts.shares.items()}
+    worst = WorstCases(shares, (facts.fewest, "the matches of some record"), nodes=facts.nodes)
+    return GraphFindings(tuple(checks), worst)
 
-    def findings(answers: list[Any]) -> GraphFindings:
-        facts, *checks = answers
-        shares = {code: (share, f"partition {where}") for code, (share, where) in facts.shares.items()}
-        of_graph = (*graph.graph_checks(facts, manifest), *checks)
-        return GraphFindings(of_graph, WorstCases(shares, (facts.fewest, "the matches of some record")))
 
-    return Small.of(asked, findings)
+def _codes_under_nodes(part: GuaranteePart) -> list[list[int]]:
+    """The sensitive codes under each node that the manifest lists, by the rows of its hierarchy."""
+    codes = {value.value: code for code, value in enumerate(part.values)}
+    return [sorted(codes[value] for value in values) for values in nodes.under(part)]

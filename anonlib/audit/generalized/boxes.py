@@ -13,24 +13,27 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anonlib.arrays import Float64Array, Int64Array
+from anonlib.arrays import Float64Array, Int64Array, UInt64Array
 from anonlib.audit import arithmetic
 from anonlib.audit.generalized.facts import AttributeFacts, BoxFacts
+from anonlib.audit.generalized.fingerprint import PIECES, BoxFingerprint
+from anonlib.audit.generalized.fingerprint import summed as of_hashes
 from anonlib.audit.published import range_columns, ranges
 from anonlib.audit.verdict import Measured
 from anonlib.domains import CategoricalDomain
 from anonlib.engine.batches import summed
 from anonlib.engine.checksum import combine, pieces, row_hash, sum_columns
 from anonlib.engine.relational import DataFrame, Small, aggregate, select
-from anonlib.queries.boxes import BoxReader, Intervals, Sets, column
+from anonlib.queries.boxes import Attribute, BoxReader, Intervals, Sets, column
 from anonlib.release import generalized
 from anonlib.release.manifest import Manifest, QuasiIdentifierPart
 from anonlib.spec.layouts import EC_ID
 from anonlib.sql import quoted
 
 
-def scan_boxes(microdata: DataFrame, manifest: Manifest) -> Small[BoxFacts]:
-    """What the audit wants of rows taken one by one: checksum, ranges, malformed boxes, how far boxes reach, what they lose."""
+def scan_boxes(microdata: DataFrame, manifest: Manifest, fingerprint: BoxFingerprint | None = None) -> Small[BoxFacts]:
+    """What the audit wants of rows taken one by one: checksum, ranges, malformed boxes, how far boxes reach, what they lose; and, with a
+    way to hash them, their `fingerprint`, in the same scan."""
     parts = manifest.quasi_identifiers
     ranged, projected, aggregated = range_columns(microdata, [EC_ID])
     projected |= {f"fault{i}": _malformed(part) for i, part in enumerate(parts)}
@@ -45,7 +48,8 @@ def scan_boxes(microdata: DataFrame, manifest: Manifest) -> Small[BoxFacts]:
     nameless = f"{EC_ID} IS NULL" if generalized.has_classes(manifest) else "false"
     frame = select(microdata, {"row": row_hash(microdata), "nameless": nameless} | projected)
     sums = {"n": "count(1)", "nulls": "count_if(nameless)", **sum_columns("row", "c")}
-    kernel = _Measure(BoxReader(generalized.quasi_identifiers(manifest).domains), tuple(parts))
+    values = tuple(v.value for v in manifest.guarantee.values)
+    kernel = _Measure(BoxReader(generalized.quasi_identifiers(manifest).domains, values), tuple(parts), fingerprint)
     boxes = select(microdata, generalized.boxes(microdata, manifest, labels=True))
 
     def facts(answers: list[Any]) -> BoxFacts:
@@ -59,7 +63,8 @@ def scan_boxes(microdata: DataFrame, manifest: Manifest) -> Small[BoxFacts]:
                 AttributeFacts(int(in_sql[f"fault{i}"]), round(outside), round(mislabelled), penalty, loss, short)
             )
         measured = Measured(int(in_sql["n"]), combine(pieces(in_sql, "c")))
-        return BoxFacts(measured, ranges(ranged, in_sql), tuple(attributes), int(in_sql["nulls"]))
+        hashes = () if fingerprint is None else tuple(of_rows[-PIECES:].astype(np.int64).tolist())
+        return BoxFacts(measured, ranges(ranged, in_sql), tuple(attributes), int(in_sql["nulls"]), hashes)
 
     in_sql = Small.of_row(aggregate(frame, [], sums | aggregated), dict)
     return Small.of([in_sql, summed(boxes, kernel, kernel.length)], facts)
@@ -94,14 +99,15 @@ def _absent(part: QuasiIdentifierPart, held: Float64Array) -> str | None:
 @dataclass(frozen=True)
 class _Measure:
     """Kernel over boxes: per quasi-identifier rows outside the domain, rows with a wrong label, sums of penalty and loss; then per value of
-    each categorical one, in how many rows it stands."""
+    each categorical one, in how many rows it stands; last the sums of the rows' hashes, where there is a way to hash them."""
 
     reader: BoxReader
     parts: tuple[QuasiIdentifierPart, ...]
+    fingerprint: BoxFingerprint | None = None
 
     @property
     def length(self) -> int:
-        return int(self.held(len(self.parts)).start)
+        return int(self.held(len(self.parts)).start) + (0 if self.fingerprint is None else PIECES)
 
     def held(self, i: int) -> slice:
         """Where the rows of each value of quasi-identifier number i stand in the vector; nothing for a numeric one."""
@@ -113,8 +119,11 @@ class _Measure:
         total = np.zeros(self.length, dtype=np.float64)
         trees = [_Tree.of(part.hierarchy) if part.hierarchy else None for part in self.parts]
         for batch in batches:
-            for i, (part, tree) in enumerate(zip(self.parts, trees, strict=True)):
-                attribute = self.reader.attribute(batch, i)
+            attributes = self.reader.attributes(batch)
+            if self.fingerprint is not None:
+                boxes = [_words(self.fingerprint, attribute) for attribute in attributes]
+                total[-PIECES:] += of_hashes(self.fingerprint.rows(boxes, self.reader.sensitive_codes(batch)))
+            for i, (part, tree, attribute) in enumerate(zip(self.parts, trees, attributes, strict=True)):
                 if isinstance(attribute, Intervals):
                     here = self._interval(i, attribute)
                 else:
@@ -149,6 +158,15 @@ class _Measure:
         )
         loss = float(arithmetic.set_loss(distinct, leaves, domain.size).sum())
         return float(unknown.sum()), float(wrong), penalty, loss
+
+
+def _words(fingerprint: BoxFingerprint, attribute: Attribute) -> UInt64Array:
+    """(n,) what tells the interval or set of each row; nothing where there is no set."""
+    if isinstance(attribute, Intervals):
+        return fingerprint.interval(attribute.low, attribute.high)
+    sums = np.cumsum(fingerprint.members(attribute.size)[attribute.codes])
+    ends = np.concatenate([np.zeros(1, dtype=np.uint64), sums])
+    return np.asarray(ends[attribute.starts[1:]] - ends[attribute.starts[:-1]])
 
 
 @dataclass(frozen=True)

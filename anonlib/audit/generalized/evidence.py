@@ -5,32 +5,34 @@ promised, and so are the values shown by the records that may be a person's; the
 matches; the value published with the box is that of one of them, each record's value once; the records are the original's, less the
 suppressed and plus the declared dummies.
 
-Cost: the evidence is shuffled by partition twice and each partition handled in one task (p x mu numbers), fingerprints are sums; two rows
-per sensitive value and fault reach the driver.
+Cost: the evidence is shuffled by partition once and each partition handled in one task (p x mu numbers), fingerprints are sums; two rows
+per sensitive value and fault reach the driver. Only where records are lost or added are rows counted one by one, in a shuffle more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from anonlib.arrays import Int32Array, Int64Array
+from anonlib.arrays import Codes, Int64Array, IntegerArray, UInt64Array
+from anonlib.audit.generalized.facts import BoxFacts
+from anonlib.audit.generalized.fingerprint import PIECES, BoxFingerprint, summed
+from anonlib.audit.generalized.nodes_judge import bounds_of_values
+from anonlib.audit.generalized.promises import NodeCase
 from anonlib.audit.published import fresh_salt
 from anonlib.audit.verdict import Check
-from anonlib.domains import NumericDomain
-from anonlib.engine.boxes import box_schema, decode
+from anonlib.domains import CategoricalDomain, Domain, NumericDomain
+from anonlib.engine.batches import over_groups
 from anonlib.engine.checksum import pieces, row_hash, sum_columns
 from anonlib.engine.codes import encode
-from anonlib.engine.relational import DataFrame, Small, aggregate, select
+from anonlib.engine.relational import DataFrame, Small, aggregate, one_row, select
 from anonlib.engine.tables import together
 from anonlib.errors import AnonlibError
-from anonlib.exact import exact, text
+from anonlib.exact import text
 from anonlib.release import generalized
 from anonlib.release.manifest import Manifest
 
@@ -41,8 +43,6 @@ FAULTS = {
     "assigned": "a published value is not that of a match, or a record's value is published twice",
     "dummies": "a dummy has not the quasi-identifiers of a real record of its partition",
 }
-_Fingerprint = tuple[int, tuple[int, int, int]]
-"""Rows, and the sums of their hashes in pieces."""
 MAX_ROWS = 10_000_000
 """Sensitive values and faults, each a few times."""
 _SCHEMA = "kind string, key bigint, n bigint, worst double, top bigint, bottom bigint, partition bigint"
@@ -53,7 +53,8 @@ class GraphFacts:
     """faults : {fault: (partitions that have it, one of them)}; shares : sensitive code -> (largest share among a record's matches, a
     partition that has it); beliefs : the same among the records that match a person, each with the value it was published with;
     torn : (partitions where the records around somebody show a bucket twice, one of them), None when nowhere;
-    fewest : the smallest number of different values among a record's matches."""
+    fewest : the smallest number of different values among a record's matches; boxes : fingerprint of the tight boxes of all matches, with
+    the values assigned; nodes : {number of a node: what shows of it}."""
 
     faults: dict[str, tuple[int, int]]
     shares: dict[int, tuple[Fraction, int]]
@@ -62,15 +63,20 @@ class GraphFacts:
     fewest: int
     records: int
     dummies: int
+    boxes: tuple[int, ...]
+    nodes: dict[int, NodeCase] = field(default_factory=dict)
 
 
-def scan_graph(matches: DataFrame, attributes: int) -> Small[GraphFacts]:
-    """The facts of all partitions. One shuffle of the evidence."""
+def scan_graph(
+    matches: DataFrame, manifest: Manifest, fingerprint: BoxFingerprint, under: Sequence[Sequence[int]] = ()
+) -> Small[GraphFacts]:
+    """The facts of all partitions. under : the sensitive codes under each of K nodes. One shuffle of the evidence; O(K p mu)."""
+    domains = generalized.quasi_identifiers(manifest).domains
 
-    def facts(group: pd.DataFrame) -> pd.DataFrame:
-        return _facts(group, attributes)
+    def facts(partition: int, group: Any) -> dict[str, Any]:
+        return facts_of(Graph.read(partition, group, len(domains)), domains, fingerprint, under)
 
-    by_partition = matches.groupBy("partition").applyInPandas(facts, _SCHEMA)
+    by_partition = over_groups(matches, "partition", facts, _SCHEMA)
     best = {"n": "sum(n)", "best": "max(struct(worst, top, bottom, partition))"}
     return Small.of_rows(aggregate(by_partition, ["kind", "key"], best), MAX_ROWS, _graph_facts)
 
@@ -87,7 +93,18 @@ def _graph_facts(worst_cases: list[dict[str, Any]]) -> GraphFacts:
         fewest=int(of["fewest"][0]["best"]["bottom"]) if "fewest" in of else 0,
         records=sum(int(r["n"]) for r in of.get("records of", {}).values()),
         dummies=sum(int(r["n"]) for r in of.get("dummies of", {}).values()),
+        boxes=tuple(int(of["boxes"][k]["n"]) if "boxes" in of else 0 for k in range(PIECES)),
+        nodes=_nodes(of),
     )
+
+
+def _nodes(of: Mapping[str, Mapping[int, dict[str, Any]]]) -> dict[int, NodeCase]:
+    shares, beliefs = _fractions(of.get("node share", {})), _fractions(of.get("node belief", {}))
+    telling = {k: int(row["n"]) for k, row in of.get("telling", {}).items()}
+    return {
+        k: NodeCase(share, beliefs.get(k, (Fraction(0), 0))[0], telling.get(k, 0), f"partition {where}")
+        for k, (share, where) in shares.items()
+    }
 
 
 def _fractions(by_code: Mapping[int, dict[str, Any]]) -> dict[int, tuple[Fraction, int]]:
@@ -97,52 +114,103 @@ def _fractions(by_code: Mapping[int, dict[str, Any]]) -> dict[int, tuple[Fractio
     }
 
 
-def _facts(group: pd.DataFrame, attributes: int) -> pd.DataFrame:
-    """What one partition tells, as rows of `_SCHEMA`."""
-    group = group.sort_values("record", kind="stable")
-    p, partition = len(group), int(group["partition"].iloc[0])
+@dataclass(frozen=True)
+class Graph:
+    """The evidence of one partition of p records, in the order of their numbers.
+
+    codes    : (p,) each, of each quasi-identifier; own : (p,) sensitive codes; dummy, assigned : (p,)
+    matches  : (p, mu), None where the lists are empty or not equally long
+    numbered : whether the records are 0, 1, ..., p - 1
+    """
+
+    partition: int
+    codes: list[Codes]
+    own: IntegerArray
+    dummy: Any
+    matches: IntegerArray | None
+    assigned: IntegerArray
+    numbered: bool
+
+    @staticmethod
+    def read(partition: int, group: Any, attributes: int) -> Graph:
+        """From an Arrow table of the evidence's columns, rows in any order. attributes : how many quasi-identifiers there are"""
+        record = group.column("record").to_numpy()
+        order = np.argsort(record, kind="stable")
+        matches = matched(group.column("matches"))
+        return Graph(
+            partition,
+            [group.column(f"q{i}").to_numpy()[order] for i in range(attributes)],
+            group.column("s0").to_numpy()[order],
+            group.column("dummy").to_numpy()[order],
+            None if matches is None else matches[order],
+            group.column("assigned").to_numpy()[order],
+            np.array_equal(record[order], np.arange(len(record))),
+        )
+
+    @property
+    def usable(self) -> IntegerArray | None:
+        """`matches`, if they are records of the partition."""
+        graph = self.matches
+        return None if graph is None or graph.min() < 0 or graph.max() >= len(self.own) else graph
+
+
+def facts_of(
+    graph: Graph, domains: Sequence[Domain], fingerprint: BoxFingerprint, under: Sequence[Sequence[int]] = ()
+) -> dict[str, list[Any]]:
+    """What one partition tells, as columns of `_SCHEMA`. under : the sensitive codes under each node."""
+    p, dummy, assigned = len(graph.own), graph.dummy, graph.assigned
     entries: list[tuple[str, int, int, float, int, int, int]] = []
 
     def tell(kind: str, key: int = 0, n: int = 1, top: int = 1, bottom: int = 1) -> None:
-        entries.append((kind, key, n, top / bottom, top, bottom, partition))
+        entries.append((kind, key, n, top / bottom, top, bottom, graph.partition))
 
-    dummy = group["dummy"].to_numpy(bool)
     tell("records of", n=p)
     tell("dummies of", n=int(dummy.sum()))
-    if not np.array_equal(group["record"].to_numpy(), np.arange(p)):
+    if not graph.numbered:
         tell("records")
-    graph = matched(group["matches"])
-    if graph is None:
+    matches = graph.usable
+    if graph.matches is None:
         tell("regular")
-    elif graph.min() < 0 or graph.max() >= p:
+    elif matches is None:
         tell("matches")
     else:
-        ordered = np.sort(graph, axis=1)
-        if (ordered[:, 1:] == ordered[:, :-1]).any() or not (graph == np.arange(p)[:, None]).any(axis=1).all():
+        ordered = np.sort(matches, axis=1)
+        if (ordered[:, 1:] == ordered[:, :-1]).any() or not (matches == np.arange(p)[:, None]).any(axis=1).all():
             tell("matches")
-        if (np.bincount(graph.ravel(), minlength=p) != graph.shape[1]).any():
+        if (np.bincount(matches.ravel(), minlength=p) != matches.shape[1]).any():
             tell("regular")
-        assigned = group["assigned"].to_numpy()
-        if not (graph == assigned[:, None]).any(axis=1).all() or not np.array_equal(np.sort(assigned), np.arange(p)):
+        if not (matches == assigned[:, None]).any(axis=1).all() or not np.array_equal(np.sort(assigned), np.arange(p)):
             tell("assigned")
-        own = group["s0"].to_numpy(np.int64)
-        values = np.sort(own[graph], axis=1)
+        values = np.sort(graph.own[matches], axis=1)
         _tell_values(tell, "share", values)
+        inside = [np.isin(graph.own, codes) for codes in under]
+        for k, node in enumerate(inside):
+            held = node[matches].sum(axis=1)
+            if held.any():
+                tell("node share", key=k, top=int(held.max()), bottom=matches.shape[1])
+            if (held == matches.shape[1]).any():
+                tell("telling", key=k, n=int((held == matches.shape[1]).sum()))
         tell("fewest", bottom=int((np.diff(values, axis=1) != 0).sum(axis=1).min()) + 1)
         if not any(kind in ("matches", "regular", "assigned") for kind, *_ in entries) and not dummy.all():
-            around = np.argsort(graph.ravel(), kind="stable").reshape(p, -1) // graph.shape[1]
-            _tell_values(tell, "belief", np.sort(own[assigned][around[~dummy]], axis=1))
+            around = np.argsort(matches.ravel(), kind="stable").reshape(p, -1) // matches.shape[1]
+            _tell_values(tell, "belief", np.sort(graph.own[assigned][around[~dummy]], axis=1))
+            for k, node in enumerate(inside):
+                held = node[assigned][around[~dummy]].sum(axis=1)
+                if held.any():
+                    tell("node belief", key=k, top=int(held.max()), bottom=matches.shape[1])
             if not _rainbow(assigned, around):
                 tell("torn")
     if dummy.any():
-        columns = group[[f"q{i}" for i in range(attributes)]]
-        real = set(columns[~dummy].itertuples(index=False, name=None))
-        if not all(row in real for row in columns[dummy].itertuples(index=False, name=None)):
+        real = set(zip(*(column[~dummy].tolist() for column in graph.codes), strict=True))
+        if not real.issuperset(zip(*(column[dummy].tolist() for column in graph.codes), strict=True)):
             tell("dummies")
-    return pd.DataFrame(entries, columns=["kind", "key", "n", "worst", "top", "bottom", "partition"])
+    for k, part in enumerate(summed(boxes_of(graph, domains, fingerprint)).astype(np.int64).tolist()):
+        tell("boxes", key=k, n=part)
+    names = ("kind", "key", "n", "worst", "top", "bottom", "partition")
+    return {name: list(column) for name, column in zip(names, zip(*entries, strict=True), strict=True)}
 
 
-def _rainbow(assigned: Int64Array, around: Int64Array) -> bool:
+def _rainbow(assigned: IntegerArray, around: Int64Array) -> bool:
     """Whether the records around every person show values of different buckets: (p,) who each record shows, (p, mu) the records around each
     person. Records are numbered bucket after bucket, mu buckets of one size."""
     p, mu = around.shape
@@ -152,15 +220,17 @@ def _rainbow(assigned: Int64Array, around: Int64Array) -> bool:
     return bool((buckets == np.arange(mu)).all())
 
 
-def matched(lists: pd.Series[Any]) -> Int64Array | None:
-    """(p, mu) int64 of lists that are all equally long and not empty, else None."""
-    sizes = {-1 if item is None else len(item) for item in lists}
-    if len(sizes) != 1 or min(sizes) < 1:
+def matched(lists: Any) -> IntegerArray | None:
+    """(p, mu) of an Arrow column of p lists that are all equally long and not empty, else None."""
+    lists = lists.combine_chunks()
+    sizes = lists.value_lengths().fill_null(-1).to_numpy(zero_copy_only=False)
+    items = lists.flatten()
+    if sizes.min() < 1 or sizes.min() != sizes.max() or items.null_count:
         return None
-    return np.stack([np.asarray(item, dtype=np.int64) for item in lists])
+    return np.asarray(items.to_numpy().reshape(len(sizes), -1))
 
 
-def _tell_values(tell: Any, kind: str, values: Int64Array) -> None:
+def _tell_values(tell: Any, kind: str, values: IntegerArray) -> None:
     """The most often that each value stands in a row of `values`: (p, mu) sensitive codes, sorted along rows."""
     p, mu = values.shape
     begins = np.ones((p, mu), dtype=bool)
@@ -198,7 +268,8 @@ def graph_checks(facts: GraphFacts, manifest: Manifest) -> list[Check]:
 
 def _person_side(facts: GraphFacts, manifest: Manifest) -> list[Check]:
     """The belief of somebody who knows the graph and sees the records: each record that matches a person is the person's own with the same
-    probability, so a value is believed with its share among those records. At most 1/l, or (1 + beta) times its share of the table.
+    probability, so a value is believed with its share among those records. At most 1/l, or (1 + beta) times its share of the table, or its
+    own threshold.
     That they are equally likely rests on their showing every bucket once: of a bucket that is shown twice, neither record is the person's.
 
     Not for rings (`nh`), nor where shared buckets were filled far apart: their promise is about a record's matches alone.
@@ -208,12 +279,8 @@ def _person_side(facts: GraphFacts, manifest: Manifest) -> list[Check]:
         return []
     name, promise = "what may be believed of a person", "no value above its bound among the records that match a person"
     try:
-        total = sum(v.count for v in values)
-        if asked.get("l") is not None:
-            bounds = [Fraction(1, int(asked["l"]))] * len(values)
-        else:
-            bounds = [(1 + exact(asked["beta"])) * Fraction(v.count, total) for v in values]
-    except (AnonlibError, KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
+        bounds = bounds_of_values(manifest)
+    except (AnonlibError, AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
         return [Check(name, False, promise, f"the parameters state no bound: {problem}")]
     if not facts.beliefs or max(facts.beliefs) >= len(values):
         return [Check(name, False, promise, "cannot be told from this evidence")]
@@ -232,88 +299,89 @@ def _person_side(facts: GraphFacts, manifest: Manifest) -> list[Check]:
     ]
 
 
-def boxes_of_matches(microdata: DataFrame, matches: DataFrame, manifest: Manifest) -> Small[Check]:
+def same_boxes(published: BoxFacts, graph: GraphFacts, manifest: Manifest) -> Check:
     """The published rows are the tight boxes of each record's matches with its assigned value, each as often; by a fingerprint."""
-    quasi_identifiers = generalized.quasi_identifiers(manifest)
-    numeric = [isinstance(domain, NumericDomain) for domain in quasi_identifiers.domains]
+    same = published.fingerprint == graph.boxes and published.measured.rows == graph.records
+    passed = same and not manifest.guarantee.also  # of a second sensitive column the graph knows nothing
+    return Check(
+        name="boxes",
+        passed=passed,
+        asked="the published rows are the boxes of the records' matches, with the values assigned",
+        achieved="equal" if passed else f"different ({published.measured.rows:,} rows, {graph.records:,} by the graph)",
+    )
 
-    def boxes(group: pd.DataFrame) -> pd.DataFrame:
-        return _boxes(group, numeric)
 
-    coded = matches.groupBy("partition").applyInPandas(boxes, box_schema(quasi_identifiers))
-    part = manifest.guarantee
-    values = {part.sensitive: ([v.value for v in part.values], part.sensitive_type)}
+def boxes_of(graph: Graph, domains: Sequence[Domain], fingerprint: BoxFingerprint) -> UInt64Array:
+    """(p,) hash of the tight box of each record's matches with the value assigned to it, recomputed from the graph; unusable graphs give
+    boxes of nothing but the record itself."""
+    p, matches = len(graph.own), graph.usable
+    if matches is None:
+        matches = np.arange(p)[:, None]
+    parts = []
+    for domain, column in zip(domains, graph.codes, strict=True):
+        codes = column[matches]
+        if isinstance(domain, NumericDomain):
+            parts.append(fingerprint.interval(codes.min(axis=1), codes.max(axis=1)))
+        else:
+            assert isinstance(domain, CategoricalDomain)
+            parts.append(_set_words(codes, fingerprint.members(domain.size)))
+    return fingerprint.rows(parts, graph.own[np.clip(graph.assigned, 0, p - 1)])
+
+
+def _set_words(codes: IntegerArray, words: UInt64Array) -> UInt64Array:
+    """(p,) the sum of the words of the distinct codes of each row of `codes`, (p, mu). All rows at once: one sort along them."""
+    ordered = np.sort(codes, axis=1)
+    known = np.where((ordered < 0) | (ordered >= len(words) - 1), len(words) - 1, ordered)
+    terms = words[known]
+    terms[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = 0
+    return np.asarray(terms.sum(axis=1))
+
+
+def same_records(matches: DataFrame, manifest: Manifest, original: DataFrame) -> Small[bool]:
+    """Whether the graph's real records are the original's, by a fingerprint under a fresh salt. Two scans, no shuffle."""
+    coded = _coded(original, manifest)
     salt = fresh_salt()
 
-    def fingerprint(frame: DataFrame) -> Small[_Fingerprint]:
+    def fingerprint(frame: DataFrame) -> Small[tuple[int, tuple[int, int, int]]]:
         hashed = select(frame, {"row": row_hash(frame, salt=salt)})
         sums = aggregate(hashed, [], {"n": "count(1)", **sum_columns("row", "f")})
         return Small.of_row(sums, lambda row: (int(row["n"]), pieces(row, "f")))
 
-    def compared(sums: list[_Fingerprint]) -> Check:
-        published, by_graph = sums
-        return Check(
-            name="boxes",
-            passed=published == by_graph,
-            asked="the published rows are the boxes of the records' matches, with the values assigned",
-            achieved="equal"
-            if published == by_graph
-            else f"different ({published[0]:,} rows, {by_graph[0]:,} by the graph)",
-        )
-
-    return Small.of([fingerprint(microdata), fingerprint(decode(coded, quasi_identifiers, values))], compared)
+    return Small.of([fingerprint(coded), fingerprint(_real(matches, coded))], lambda sums: sums[0] == sums[1])
 
 
-def _boxes(group: pd.DataFrame, numeric: Sequence[bool]) -> pd.DataFrame:
-    """The tight box of each record's matches, recomputed from the graph; unusable graphs give boxes of nothing but the record itself."""
-    group = group.sort_values("record", kind="stable")
-    p, graph = len(group), matched(group["matches"])
-    if graph is None or graph.min() < 0 or graph.max() >= p:
-        graph = np.arange(p)[:, None]
-    columns: dict[str, Any] = {}
-    for i, interval in enumerate(numeric):
-        codes = group[f"q{i}"].to_numpy()[graph]
-        if interval:
-            columns |= {f"q{i}_lo": codes.min(axis=1), f"q{i}_hi": codes.max(axis=1)}
-        else:
-            columns[f"q{i}_set"] = _distinct(codes)
-    assigned = np.clip(group["assigned"].to_numpy(np.int64), 0, p - 1)
-    columns["s0"] = group["s0"].to_numpy()[assigned]
-    return pd.DataFrame(columns)
+def _coded(original: DataFrame, manifest: Manifest) -> DataFrame:
+    part = manifest.guarantee
+    sensitive: Mapping[str, Sequence[str | None]] = {part.sensitive: [v.value for v in part.values]}
+    return encode(original, generalized.quasi_identifiers(manifest), sensitive)
 
 
-def _distinct(codes: Int64Array) -> list[Int32Array]:
-    """The distinct codes of each row of `codes`, (p, mu), ascending. All rows at once: one sort along them."""
-    ordered = np.sort(codes, axis=1)
-    new = np.ones(ordered.shape, dtype=bool)
-    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    values, ends = ordered[new].astype(np.int32), np.concatenate([[0], np.cumsum(new.sum(axis=1))]).tolist()
-    return [values[first:last] for first, last in pairwise(ends)]
+def _real(matches: DataFrame, coded: DataFrame) -> DataFrame:
+    """The real records of the graph, with the columns and types of `coded`."""
+    return select(matches.where("NOT dummy"), {name: f"CAST({name} AS {kind})" for name, kind in coded.dtypes})
 
 
-def records_of_graph(matches: DataFrame, manifest: Manifest, original: DataFrame) -> Small[Check]:
-    """The graph's real records are the original's, less the suppressed ones."""
-    quasi_identifiers = generalized.quasi_identifiers(manifest)
-    sensitive: Mapping[str, Sequence[str | None]] = {
-        manifest.guarantee.sensitive: [v.value for v in manifest.guarantee.values]
-    }
-    coded = encode(original, quasi_identifiers, sensitive)
+def records_of_graph(matches: DataFrame, manifest: Manifest, original: DataFrame, same: bool) -> Check:
+    """The graph's real records are the original's, less the suppressed ones. same : they are the original's, all of them; else each is
+    counted, in a job."""
+    lost, added = (0, 0) if same else _differing(matches, manifest, original)
+    suppressed = manifest.rows.suppressed
+    return Check(
+        name="original: records of the graph",
+        passed=lost == suppressed and added == 0,
+        asked=f"the original's records, less {suppressed:,} suppressed",
+        achieved=f"{lost:,} of the original's are not there, {added:,} are not the original's",
+    )
+
+
+def _differing(matches: DataFrame, manifest: Manifest, original: DataFrame) -> tuple[int, int]:
+    """(records of the original that the graph has not, real records of the graph that the original has not). One shuffle of both."""
+    coded = _coded(original, manifest)
     salt = fresh_salt()
     one = select(coded, {"row": row_hash(coded, salt=salt), "n": "1L"})
-    typed = select(matches.where("NOT dummy"), {name: f"CAST({name} AS {kind})" for name, kind in coded.dtypes})
-    other = select(typed, {"row": row_hash(typed, salt=salt), "n": "-1L"})
+    real = _real(matches, coded)
+    other = select(real, {"row": row_hash(real, salt=salt), "n": "-1L"})
     both = together(one.unionAll(other), manifest.rows.published + manifest.rows.dummy)
     left = aggregate(both, ["row"], {"n": "sum(n)"})
-    suppressed = manifest.rows.suppressed
-
-    def compared(sums: dict[str, Any]) -> Check:
-        lost, added = int(sums["lost"] or 0), int(sums["added"] or 0)
-        return Check(
-            name="original: records of the graph",
-            passed=lost == suppressed and added == 0,
-            asked=f"the original's records, less {suppressed:,} suppressed",
-            achieved=f"{lost:,} of the original's are not there, {added:,} are not the original's",
-        )
-
-    sums = {"lost": "sum(greatest(n, 0L))", "added": "sum(greatest(-n, 0L))"}
-    return Small.of_row(aggregate(left, [], sums), compared)
+    sums = one_row(aggregate(left, [], {"lost": "sum(greatest(n, 0L))", "added": "sum(greatest(-n, 0L))"}))
+    return int(sums["lost"] or 0), int(sums["added"] or 0)

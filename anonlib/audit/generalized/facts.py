@@ -36,12 +36,14 @@ class BoxFacts:
 
     ranges : {whole-number column: (min, max)}; attributes : of each quasi-identifier, in the manifest's order
     null_classes : rows without a class
+    fingerprint : of the rows as boxes of codes with their sensitive value (`anonlib.audit.generalized.fingerprint`), where it was asked for
     """
 
     measured: Measured
     ranges: dict[str, tuple[int, int]]
     attributes: tuple[AttributeFacts, ...]
     null_classes: int
+    fingerprint: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from anonlib.audit import arithmetic, promised
+from anonlib.audit import arithmetic, nodes, promised
 from anonlib.audit.achieved import Bound, within_asked
 from anonlib.audit.fields import nothing_else
 from anonlib.audit.form import column_faults, columns_check, contents, no_row_numbers
-from anonlib.audit.generalized import promises
+from anonlib.audit.generalized import nodes_judge, promises
 from anonlib.audit.generalized.closeness import Distance, distance_of
 from anonlib.audit.generalized.facts import BoxFacts, ClassFacts, GeneralizedFacts
 from anonlib.audit.manifest import rows_add_up, stream_adds_up
@@ -35,6 +35,8 @@ def judge(facts: GeneralizedFacts, manifest: Manifest, columns: Columns | None =
     checks = [rows_add_up(manifest), *stream_adds_up(manifest), *(_values_add_up(manifest, part) for part in parts)]
     checks += [_schema(facts, manifest, columns), *(_readable(part, classes) for part in parts)]
     form = all(check.passed for check in checks)
+    if manifest.method.name in nodes.METHODS:
+        checks += [*nodes.of_manifest(manifest, columns), *nodes_judge.as_asked(manifest)]
     checks += [_in_words(manifest, part, classes) for part in parts]
     checks.append(nothing_else(manifest))
     boxes = facts.boxes
@@ -73,8 +75,11 @@ def judge(facts: GeneralizedFacts, manifest: Manifest, columns: Columns | None =
         shares.append(measured)
         numbers.append(achieved)
     utility = _utility(boxes, sizes)
+    of_nodes = worst_cases[0].nodes if facts.graph is not None else None
+    if of_nodes is not None:
+        checks += nodes_judge.of_graph(manifest.guarantee, of_nodes, staged)
     checks += [
-        _within_asked(parts, numbers, staged, manifest.stream is not None),
+        _within_asked(parts, numbers, staged, manifest.stream is not None, of_nodes),
         _utility_as_stated(manifest, utility, staged),
         no_row_numbers(MICRODATA, facts.numbering, boxes.measured.rows, boxes.ranges),
         contents(MICRODATA, manifest.tables[MICRODATA], boxes.measured, staged),
@@ -85,6 +90,7 @@ def judge(facts: GeneralizedFacts, manifest: Manifest, columns: Columns | None =
         numbers=numbers[0] if numbers else {},
         tables={MICRODATA: boxes.measured},
         utility=utility,
+        nodes={k: (text(case.share), case.telling) for k, case in _every_node(manifest, of_nodes).items()},
         also={p.sensitive: (s, n) for p, s, n in zip(parts[1:], shares[1:], numbers[1:], strict=False)},
     )
 
@@ -105,12 +111,16 @@ def _in_words(manifest: Manifest, part: GuaranteePart, classes: bool) -> Check:
 
 
 def _within_asked(
-    parts: Sequence[GuaranteePart], numbers: Sequence[Mapping[str, str]], staged: bool, streamed: bool
+    parts: Sequence[GuaranteePart],
+    numbers: Sequence[Mapping[str, str]],
+    staged: bool,
+    streamed: bool,
+    of_nodes: Mapping[int, promises.NodeCase] | None,
 ) -> Check:
     """What was found of each promise, for each sensitive column, within what is promised. Without classes and without the graph of matches
     the audit finds nothing of them: then it is what the manifest says was found while the graph was at hand. Staged, the graph must be.
     Of a stream the same goes for the distance from its windows."""
-    bounds, missing = [], []
+    bounds, missing = nodes_judge.bounds(parts[0], of_nodes, staged)
     for i, part in enumerate(parts):
         achieved = numbers[i] if i < len(numbers) else {} if staged else part.achieved
         if streamed and not staged:
@@ -122,6 +132,13 @@ def _within_asked(
             else:
                 missing.append(f"{name} of {part.sensitive}")
     return within_asked(bounds, missing)
+
+
+def _every_node(manifest: Manifest, of_nodes: Mapping[int, promises.NodeCase] | None) -> dict[int, promises.NodeCase]:
+    """What shows of each node that the manifest lists, where the evidence was at hand."""
+    if of_nodes is None:
+        return {}
+    return {k: of_nodes.get(k, nodes_judge.NOTHING) for k in range(len(manifest.guarantee.nodes))}
 
 
 def _values_add_up(manifest: Manifest, part: GuaranteePart) -> Check:

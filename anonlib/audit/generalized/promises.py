@@ -6,7 +6,7 @@ The numbers are those of `guarantee.asked`; `anonlib.release.generalized` lists 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -28,6 +28,20 @@ _NAMES = {name: (name,) for name in OF_CLASSES} | {
 
 
 @dataclass(frozen=True)
+class NodeCase:
+    """What the matches of a record show of all values under one node of their hierarchy, and the records around a person.
+
+    share, belief : the largest share among a record's matches, and among the records that match a person, each with the value it shows
+    telling       : records all of whose matches have values under the node; where : of the share
+    """
+
+    share: Fraction = Fraction(0)
+    belief: Fraction = Fraction(0)
+    telling: int = 0
+    where: str = "no partition"
+
+
+@dataclass(frozen=True)
 class WorstCases:
     """The worst that a class, or the matches of a record, shows of one sensitive column: what the release keeps. `where`: "class 7".
 
@@ -35,12 +49,14 @@ class WorstCases:
     fewest   : (the fewest different values in a class or among a record's matches, where)
     smallest : records of the smallest class; None without classes
     distance : (the largest earth mover's distance of a class from the table, where); None where none was asked for
+    nodes    : {number of a node in the manifest: what shows of it}, of matches alone; those of which nothing shows are left out
     """
 
     shares: Mapping[int, tuple[Fraction, str]]
     fewest: tuple[int, str]
     smallest: int | None = None
     distance: tuple[Fraction, str] | None = None
+    nodes: Mapping[int, NodeCase] = field(default_factory=dict)
 
 
 def is_number(written: Any) -> bool:

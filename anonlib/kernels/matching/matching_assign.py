@@ -11,6 +11,8 @@ always exists (Theorem 2), but a greedy choice can shut it off: such records get
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from types import ModuleType
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -24,13 +26,17 @@ _NUDGE = np.float32(1e-5)
 """Equal costs are told apart by less than this, so that not all rows ask for the same column first."""
 
 
-def hungarian(cost: Float32Array, forbidden: BoolArray | None) -> Int64Array:
+def hungarian(cost: Float32Array, forbidden: BoolArray | None, compiled: ModuleType | None = None) -> Int64Array:
     """The least total cost of a perfect matching, pair by pair (HG of heterogeneous generalization, section 3.2): SciPy's algorithm.
 
-    cost : (B, c, c) float32, not changed; forbidden : (B, c, c) bool or None. Returns (B, c) int64, the column of each row. O(B c^3).
+    cost : (B, c, c) float32, not changed; forbidden : (B, c, c) bool or None; compiled : loops to do it by, with the same result
+    Returns (B, c) int64, the column of each row. O(B c^3).
     """
     batch, c, _ = cost.shape
     column_of = np.empty((batch, c), dtype=np.int64)
+    if compiled is not None and forbidden is None:
+        compiled.least_assignments(cost, column_of)
+        return column_of
     for b in range(batch):
         priced = cost[b].astype(np.float64)
         if forbidden is not None:
@@ -130,6 +136,11 @@ def _augment(partner: Int64Array, allowed: BoolArray) -> None:
         while column >= 0:
             row = int(came_from[column])
             owner[column], partner[row], column = row, column, int(partner[row])
+
+
+def assignment(matching: str, compiled: ModuleType | None = None) -> Assign:
+    """The algorithm of that name, by compiled loops where it has any."""
+    return partial(hungarian, compiled=compiled) if matching == "hungarian" else ASSIGNMENTS[matching]
 
 
 ASSIGNMENTS: dict[str, Assign] = {"hungarian": hungarian, "sort_greedy": sort_greedy, "greedy": greedy}

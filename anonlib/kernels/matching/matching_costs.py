@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 
@@ -27,12 +28,24 @@ class _Interval:
     low: Float32Array
     high: Float32Array
 
-    def add(self, cost: Float32Array, b: int, stop: int, row: int, last: int, partners: Int64Array) -> None:
+    def add(
+        self,
+        cost: Float32Array,
+        b: int,
+        stop: int,
+        row: int,
+        last: int,
+        partners: Int64Array,
+        compiled: ModuleType | None,
+    ) -> None:
+        if compiled is not None:
+            compiled.add_intervals(cost, row, last, self.values[partners], self.low[b:stop], self.high[b:stop])
+            return
         values = self.values[partners][:, None, :]
         more = values - self.high[b:stop, row:last, None]
         np.maximum(more, self.low[b:stop, row:last, None] - values, out=more)
         np.maximum(more, 0, out=more)
-        cost += more
+        cost[:, row:last] += more
 
     @property
     def penalty(self) -> Float32Array:
@@ -57,20 +70,32 @@ class _Set:
     weight: np.float32
     penalty: Float32Array
 
-    def add(self, cost: Float32Array, b: int, stop: int, row: int, last: int, partners: Int64Array) -> None:
+    def add(
+        self,
+        cost: Float32Array,
+        b: int,
+        stop: int,
+        row: int,
+        last: int,
+        partners: Int64Array,
+        compiled: ModuleType | None,
+    ) -> None:
         codes = self.codes[partners]
+        if compiled is not None:
+            compiled.add_sets(cost, row, last, codes.astype(np.uint32), self.members[b:stop], self.weight)
+            return
         word, bit = codes >> 3, (1 << (codes & 7)).astype(np.uint8)
         members = self.members[b:stop, row:last]
         if codes.shape[1] >= _FEW:
             for at in range(stop - b):
                 held = members[at].take(word[at], axis=1)
                 held &= bit[at]
-                cost[at] += (held == 0) * self.weight
+                cost[at, row:last] += (held == 0) * self.weight
         else:
             places = np.arange(members.shape[0] * members.shape[1]).reshape(members.shape[:2])
             held = members.reshape(-1).take(places[:, :, None] * members.shape[2] + word[:, None, :])
             held &= bit[:, None, :]
-            cost += (held == 0) * self.weight
+            cost[:, row:last] += (held == 0) * self.weight
 
     def widen(self, partner: Int64Array) -> None:
         codes = self.codes.reshape(-1)[partner].ravel()
@@ -83,8 +108,16 @@ class _Set:
 class GrowingBoxes:
     """One box per record, at first the record itself. Memory: 12 bytes a record and numeric attribute, 8 and |A| / 8 a categorical one."""
 
-    def __init__(self, columns: Sequence[Codes], domains: Sequence[Domain], mu: int, size: int) -> None:
-        """columns : d code columns of mu * size records, bucket after bucket."""
+    def __init__(
+        self,
+        columns: Sequence[Codes],
+        domains: Sequence[Domain],
+        mu: int,
+        size: int,
+        compiled: ModuleType | None = None,
+    ) -> None:
+        """columns : d code columns of mu * size records, bucket after bucket; compiled : loops to add costs by, with the same result."""
+        self._compiled = compiled
         self._attributes: list[_Interval | _Set] = []
         for column, domain in zip(columns, domains, strict=True):
             if isinstance(domain, NumericDomain):
@@ -111,7 +144,7 @@ class GrowingBoxes:
         for row in range(0, size, rows):
             last = min(size, row + rows)
             for attribute in self._attributes:
-                attribute.add(cost[:, row:last], first, stop, row, last, partners)
+                attribute.add(cost, first, stop, row, last, partners, self._compiled)
         return cost
 
     def widen(self, partner: Int64Array) -> None:

@@ -12,25 +12,33 @@ import numpy as np
 
 from anonlib.arrays import BoolArray, Codes, Int32Array, Int64Array
 from anonlib.domains import Domain
-from anonlib.kernels.matching.matching_assign import ASSIGNMENTS
+from anonlib.kernels.matching.compiled import loops
+from anonlib.kernels.matching.matching_assign import assignment
 from anonlib.kernels.matching.matching_costs import BLOCK, GrowingBoxes
 from anonlib.kernels.matching.matching_deal import DealtRecords
 
 
 def matching_graph(
-    columns: Sequence[Codes], domains: Sequence[Domain], dealt: DealtRecords, distinct: bool, matching: str
+    columns: Sequence[Codes],
+    domains: Sequence[Domain],
+    dealt: DealtRecords,
+    distinct: bool,
+    matching: str,
+    pairs: int = 0,
 ) -> Int32Array:
     """(N, mu) int32: the records that each record matches, itself first, one of every bucket.
 
     columns  : d code columns of the N dealt records, bucket after bucket
     distinct : the matches of a record must carry different sensitive values; the buckets must be those of Algorithm 1
     matching : "hungarian", "sort_greedy" or "greedy"
+    pairs    : of records that are compared in all graphs of a release, as far as it is known: whether to compile, the graph is the same
 
     Cost: N^2 d for costs, mu^2 assignments of c = N / mu records; memory O(N (mu + d + sum |A| / 8)) and some c^2.
     """
     mu, size = dealt.mu, dealt.size
-    assign = ASSIGNMENTS[matching]
-    boxes = GrowingBoxes(columns, domains, mu, size)
+    compiled = loops(max(pairs, (mu * size) ** 2))
+    assign = assignment(matching, compiled)
+    boxes = GrowingBoxes(columns, domains, mu, size, compiled)
     shared_values = _SharedValues(dealt) if distinct else None
     matches = np.empty((mu * size, mu), dtype=np.int32)
     matches[:, 0] = np.arange(mu * size)

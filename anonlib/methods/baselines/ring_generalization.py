@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from anonlib import words
-from anonlib.arrays import Codes, Int64Array
+from anonlib.arrays import Codes, Int64Array, Lists
 from anonlib.domains import Domain
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.ranks import CHANGED
@@ -114,7 +114,7 @@ class Dealing:
             "record": np.arange(n, dtype=np.int32),
             "own": sensitive.astype(np.int32),
             "dummy": np.zeros(n, dtype=bool),
-            "matches": list(matches.astype(np.int32)),
+            "matches": Lists.of_rows(matches.astype(np.int32)),
             "assigned": assigned.astype(np.int32),
             **{f"q{i}": column for i, column in enumerate(columns)},
         }

@@ -7,6 +7,7 @@ is n - mu c - mu' c' buckets of one record. By counts alone.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from anonlib.arrays import BoolArray, Float64Array, Int64Array
 from anonlib.privacy.beta_likeness import BetaLikeness
+from anonlib.privacy.match_buckets import MatchBuckets
 
 WIDENS, NARROWS = 0.25, 0.18
 """A box is as wide as mu^WIDENS / c^NARROWS: with more matches it widens slowly, and the more records of a bucket there are to choose from,
@@ -33,6 +35,11 @@ def loss(mu: npt.ArrayLike, c: npt.ArrayLike) -> Float64Array:
     """What the boxes of pools of mu buckets of c records lose in sum, up to a factor that depends on the table alone."""
     matches, size = np.asarray(mu, dtype=np.float64), np.asarray(c, dtype=np.float64)
     return np.asarray(matches * size * matches**WIDENS * np.maximum(size, 1) ** -NARROWS)
+
+
+def loss_of(pools: Sequence[MatchBuckets]) -> float:
+    """What the boxes of these pools are expected to lose in sum, up to a factor."""
+    return float(sum(loss(pool.mu, pool.size) for pool in pools))
 
 
 def matches_alike(lost: float, n: int) -> float:

@@ -24,9 +24,19 @@ import numpy as np
 from anonlib.arrays import Int64Array
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.match_buckets import MatchBuckets, match_buckets
+from anonlib.privacy.match_limits import MatchLimits
 from anonlib.solvers.matching.beta_buckets import greedy, packed
-from anonlib.solvers.matching.beta_pool_shapes import could_hold, loss, loss_alike, losses, matches_alike, shapes_of
+from anonlib.solvers.matching.beta_pool_shapes import (
+    could_hold,
+    loss,
+    loss_alike,
+    loss_of,
+    losses,
+    matches_alike,
+    shapes_of,
+)
 from anonlib.solvers.matching.l_pools import l_pools
+from anonlib.solvers.matching.line_pools import line_pools, poured
 
 ALGORITHM = "beta_pools"
 _PATIENT, _STEP = 32, 0.002
@@ -37,27 +47,34 @@ _WAYS = ("whole buckets stay", "whole buckets go", "whole buckets go, remainders
 
 
 def beta_pools(
-    counts: Int64Array, likeness: BetaLikeness, largest: int | None = None, most: float | None = None
+    counts: Int64Array,
+    likeness: BetaLikeness,
+    largest: int | None = None,
+    most: float | None = None,
+    limits: MatchLimits | None = None,
 ) -> list[MatchBuckets] | None:
     """The pools of the least loss found, largest first; None when such counts cannot keep the bound by themselves, or it was not found.
 
     counts  : (m,) int64, the values' records here, may be 0; `likeness` knows those of the whole table
     largest : records of a bucket at most
     most    : the most matches, as `alike` counts them, beyond which nothing is looked for
+    limits  : what every pool has to keep beside, of nodes and of values; with the bound among them
 
-    l-diversity with l = ceil(1 / ((1 + beta) phi_min)), which implies the bound (Theorem 4), is taken where its pools lose less.
+    l-diversity with l = ceil(1 / ((1 + beta) phi_min)), which implies the bound (Theorem 4), is taken where its pools lose less; with
+    limits the pools of `anonlib.solvers.matching.line_pools` are.
     Cost: O(m) vectorised per shape, O(m log m + n / c) for each that is packed; some tenth of a second for 1,000 records of 50 values.
     """
     if not counts.any():
         return None
     present = np.flatnonzero(counts)
     if len(present) == len(counts):
-        return _cheapest(counts, likeness, largest, most)
+        return _cheapest(counts, likeness, largest, most, limits)
     absent = int(
         likeness.table.sum() - likeness.table[present].sum()
     )  # as one value, so that a partition pays for its own alone
     shares = BetaLikeness(likeness.beta, np.append(likeness.table[present], absent))
-    pools = _cheapest(np.append(counts[present], 0), shares, largest, most)
+    of_present = None if limits is None else limits.of_values(present)
+    pools = _cheapest(np.append(counts[present], 0), shares, largest, most, of_present)
     return (
         None
         if pools is None
@@ -66,11 +83,17 @@ def beta_pools(
 
 
 def _cheapest(
-    counts: Int64Array, likeness: BetaLikeness, largest: int | None, most: float | None
+    counts: Int64Array, likeness: BetaLikeness, largest: int | None, most: float | None, limits: MatchLimits | None
 ) -> list[MatchBuckets] | None:
     """The pools of least loss by beta-likeness or by l-diversity, as `beta_pools`, where every value of the table has a count here."""
     n = int(counts.sum())
-    pools = _least(counts, likeness, largest, math.inf if most is None else most)
+    if limits is not None and not bool(limits.eligible(counts).all()):
+        return None
+    pools = _least(counts, likeness, largest, math.inf if most is None else most, limits)
+    if limits is not None:
+        line = line_pools(counts, limits, largest)
+        fits = line is not None and (most is None or alike(line) <= most)
+        return line if fits and (pools is None or loss_of(line or []) < loss_of(pools)) else pools
     l = likeness.equivalent_l  # noqa: E741  (the field's name)
     if pools is None or float(loss(l, n / l)) < loss_of(pools):
         by_l = [replace(pool, distinct=False) for pool in l_pools(counts, l) or []]
@@ -81,17 +104,14 @@ def _cheapest(
     return pools
 
 
-def loss_of(pools: list[MatchBuckets]) -> float:
-    """What their boxes are expected to lose in sum, up to a factor."""
-    return float(sum(loss(pool.mu, pool.size) for pool in pools))
-
-
 def alike(pools: list[MatchBuckets]) -> float:
     """The number of matches with which one pool of as many records would be expected to lose as much."""
     return matches_alike(loss_of(pools), sum(pool.mu * pool.size for pool in pools))
 
 
-def _least(counts: Int64Array, likeness: BetaLikeness, largest: int | None, most: float) -> list[MatchBuckets] | None:
+def _least(
+    counts: Int64Array, likeness: BetaLikeness, largest: int | None, most: float, limits: MatchLimits | None
+) -> list[MatchBuckets] | None:
     """The pools of the first shape, in order of loss, that can be packed within the bound; None when none can."""
     n = int(counts.sum())
     shapes = shapes_of(counts, likeness, largest)
@@ -104,7 +124,8 @@ def _least(counts: Int64Array, likeness: BetaLikeness, largest: int | None, most
         for k in np.flatnonzero(could_hold(counts, likeness, block)).tolist():
             if lost[start + k] < least and start + k < len(shapes) - 1:
                 continue
-            pools = taken_apart(counts, likeness, *block[k].tolist())
+            mu, c, rare_mu, rare_c = block[k].tolist()
+            pools = taken_apart(counts, likeness, mu, c, rare_mu, rare_c, limits)
             if pools is not None:
                 return pools
             failed += 1
@@ -114,7 +135,13 @@ def _least(counts: Int64Array, likeness: BetaLikeness, largest: int | None, most
 
 
 def taken_apart(
-    counts: Int64Array, likeness: BetaLikeness, mu: int, c: int, rare_mu: int = 0, rare_c: int = 0
+    counts: Int64Array,
+    likeness: BetaLikeness,
+    mu: int,
+    c: int,
+    rare_mu: int = 0,
+    rare_c: int = 0,
+    limits: MatchLimits | None = None,
 ) -> list[MatchBuckets] | None:
     """Pools of this shape, largest first, or None where none of the ways tried comes out even within the bound."""
     left = int(counts.sum()) - mu * c - rare_mu * rare_c
@@ -129,16 +156,18 @@ def taken_apart(
                 continue
             stay = stay - alone
             pools.append(_of_one(alone))
+            if limits is not None and not limits.kept_by(pools):
+                continue
         if rare_c:
             rare = set_aside(stay, rare_mu * rare_c, rare_holds, main_holds, c, rare_c, way)
             if rare is None:
                 continue
             stay = stay - rare
-            filled = _filled(rare, likeness, rare_may, rare_c)
+            filled = _filled(rare, likeness, rare_may, rare_c, limits)
             if filled is None:
                 continue
             pools.append(filled)
-        main = _filled(stay, likeness, may, c)
+        main = _filled(stay, likeness, may, c, limits)
         if main is not None:
             return sorted([main, *pools], key=lambda pool: -pool.mu * pool.size)
     return None
@@ -174,14 +203,21 @@ def set_aside(
     return gone
 
 
-def _filled(counts: Int64Array, likeness: BetaLikeness, may: Int64Array, c: int) -> MatchBuckets | None:
-    """Full buckets of c of all these records, value i in may[i] of them at most; unsplit remainders first, else as Algorithm 3 pours."""
+def _filled(
+    counts: Int64Array, likeness: BetaLikeness, may: Int64Array, c: int, limits: MatchLimits | None = None
+) -> MatchBuckets | None:
+    """Full buckets of c of all these records, value i in may[i] of them at most; unsplit remainders first, else as Algorithm 3 pours, else
+    node after node where limits are to be kept."""
     if (counts > c * may).any():
         return None
     packings: list[Callable[[], MatchBuckets | None]] = [lambda: packed(counts, likeness, c), lambda: greedy(counts, c)]
+    if limits is not None:
+        packings.append(lambda: poured(counts, limits, c))
     for pack in packings:
         buckets = pack()
         if buckets is not None and not buckets.made_up and (buckets.held_by <= may).all():
+            if limits is not None and not limits.kept_by([buckets]):
+                continue
             return replace(buckets, algorithm=ALGORITHM)
     return None
 

@@ -18,11 +18,13 @@ import numpy as np
 from anonlib.arrays import BoolArray, Int64Array
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.l_diversity import LDiversity
-from anonlib.privacy.match_buckets import MatchBuckets
+from anonlib.privacy.match_buckets import MatchBuckets, mean_matches
+from anonlib.privacy.match_limits import MatchLimits
 from anonlib.solvers.matching.beta_buckets import beta_buckets, by_l_diversity, largest_buckets
 from anonlib.solvers.matching.beta_pools import alike, beta_pools
 from anonlib.solvers.matching.l_buckets import l_buckets
 from anonlib.solvers.matching.l_pools import l_pools
+from anonlib.solvers.matching.line_pools import line_pools
 
 WIDEST = Fraction(5, 4)
 ROOM = 10
@@ -37,11 +39,14 @@ class Bucketing:
 
     dummies : None where everything comes out even, in pools; True or False asks for the paper's buckets of the whole, with remainders made
         up or left out. Under l that is for `far_apart` alone.
+    limits  : on values and on nodes above them, the promise on each value among them, where more is promised than l or likeness says; only
+        where everything comes out even
     """
 
     l: int | None  # noqa: E741  (the field's name)
     likeness: BetaLikeness | None
     dummies: bool | None = None
+    limits: MatchLimits | None = None
 
     def buckets(self, counts: Int64Array) -> MatchBuckets | None:
         """The paper's buckets of records with (m,) counts of the sensitive values; None if there are none."""
@@ -55,30 +60,37 @@ class Bucketing:
         But for the paper's buckets, every record is in one and none is made up, and under l no value is in two buckets of a pool."""
         if self.likeness is None:
             assert self.l is not None
-            return l_pools(counts, self.l)
+            return l_pools(counts, self.l) if self.limits is None else line_pools(counts, self.limits, MAX_BUCKET)
         if self.dummies is None:
-            return beta_pools(counts, self.likeness, MAX_BUCKET)
+            return beta_pools(counts, self.likeness, MAX_BUCKET, limits=self.limits)
         whole = beta_buckets(counts, self.likeness, self.dummies)
         return None if whole is None else [whole]
 
     def of_whole(self, counts: Int64Array) -> list[MatchBuckets] | None:
         """The pools of the whole table, however large its buckets; under l its buckets. None if there are none. On the driver."""
         if self.likeness is not None and self.dummies is None:
-            return beta_pools(counts, self.likeness)
+            return beta_pools(counts, self.likeness, limits=self.limits)
+        if self.limits is not None:
+            return line_pools(counts, self.limits)
         whole = self.buckets(counts)
         return None if whole is None else [whole]
 
     def matches(self, whole: list[MatchBuckets]) -> float:
         """How many matches the whole table needs, in such pools."""
+        if self.likeness is None and self.limits is not None:
+            return mean_matches(whole)
         return whole[0].mu if self.likeness is None or self.dummies is not None else alike(whole)
 
     def good_enough(self, counts: Int64Array, fewest: float) -> bool:
         """May these records be a partition, where the whole table needs `fewest` matches?"""
         if self.likeness is None:
             assert self.l is not None
+            if self.limits is not None:
+                pools = line_pools(counts, self.limits, MAX_BUCKET)
+                return pools is not None and mean_matches(pools) <= fewest * WIDEST
             return bool(LDiversity(self.l).eligible(counts[None, :])[0])
         if self.dummies is None:
-            return beta_pools(counts, self.likeness, MAX_BUCKET, fewest * float(WIDEST)) is not None
+            return beta_pools(counts, self.likeness, MAX_BUCKET, fewest * float(WIDEST), self.limits) is not None
         n, most = int(counts.sum()), int(fewest * WIDEST)
         if self.likeness.equivalent_l <= most and by_l_diversity(counts, self.likeness, self.dummies) is not None:
             return True

@@ -11,9 +11,11 @@ import time
 from collections.abc import Mapping
 from fractions import Fraction
 
+from anonlib.hierarchy import Hierarchy
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.privacy.match_buckets import MatchBuckets, mean_matches, records
+from anonlib.privacy.match_limits import MatchLimits, match_limits
 from anonlib.solvers.matching.match_partitions import Bucketing
 from anonlib.solvers.trade_offs.trade_off import NOTED, Point, TradeOff
 from anonlib.spec.methods.heterogeneous import Heterogeneous
@@ -28,8 +30,11 @@ NOT_LOOKED_AT = "its matches were not looked at, for time"
 Known = Mapping[Fraction, list[MatchBuckets]]
 
 
-def of_matches(counts: SensitiveCounts, wanted: Heterogeneous, known: Known | None = None) -> TradeOff:
-    """Mean matches over l, or over beta, all else as asked. known : {bound: pools of the whole table} that need not be computed again.
+def of_matches(
+    counts: SensitiveCounts, wanted: Heterogeneous, known: Known | None = None, hierarchy: Hierarchy | None = None
+) -> TradeOff:
+    """Mean matches over l, or over beta, all else as asked. known : {bound: pools of the whole table} that need not be computed again;
+    hierarchy : of the sensitive values.
 
     Cost: `Bucketing.of_whole` for each point, those next to what is asked first, until `SECONDS` have passed.
     """
@@ -38,7 +43,9 @@ def of_matches(counts: SensitiveCounts, wanted: Heterogeneous, known: Known | No
     points = {}
     for bound in sorted(bounds, key=lambda each: abs(math.log(each / asked)) if each and asked else each):
         looked_at = bound == asked or time.monotonic() < late
-        points[bound] = _point(counts, wanted, bound, known or {}) if looked_at else Point(bound, {}, NOT_LOOKED_AT)
+        points[bound] = (
+            _point(counts, wanted, bound, known or {}, hierarchy) if looked_at else Point(bound, {}, NOT_LOOKED_AT)
+        )
     strictest_first = sorted(bounds, reverse=wanted.l is not None)
     name = "l" if wanted.l is not None else "beta"
     return TradeOff(name, asked, MEASURES, "matches", tuple(points[bound] for bound in strictest_first))
@@ -49,15 +56,36 @@ def bound_of(wanted: Heterogeneous) -> Fraction:
     return Fraction(wanted.l) if wanted.l is not None else Fraction(wanted.beta or 0)
 
 
-def bucketing_at(counts: SensitiveCounts, wanted: Heterogeneous, bound: Fraction) -> Bucketing:
-    """What is asked with another l or beta, over the shares of `counts`."""
+def bucketing_at(
+    counts: SensitiveCounts, wanted: Heterogeneous, bound: Fraction, hierarchy: Hierarchy | None = None
+) -> Bucketing:
+    """What is asked with another l or beta, over the shares of `counts`. hierarchy : of the sensitive values, None for none."""
     likeness = None if wanted.beta is None else BetaLikeness(bound, counts.counts)
     remainder = None if wanted.remainder is None else wanted.remainder == "dummy"
-    return Bucketing(int(bound) if likeness is None else None, likeness, remainder)
+    limits = _limits(counts, wanted, bound, hierarchy)
+    return Bucketing(int(bound) if likeness is None else None, likeness, remainder, limits)
 
 
-def _point(counts: SensitiveCounts, wanted: Heterogeneous, bound: Fraction, known: Known) -> Point:
-    pools = known.get(bound) or bucketing_at(counts, wanted, bound).of_whole(counts.counts)
+def bounds_at(counts: SensitiveCounts, wanted: Heterogeneous, bound: Fraction) -> list[Fraction]:
+    """The share of each value that l or beta allows among the matches of a record."""
+    if wanted.l is not None:
+        return [1 / bound] * counts.m
+    return [min(Fraction(1), (1 + bound) * counts.frequency(i)) for i in range(counts.m)]
+
+
+def _limits(
+    counts: SensitiveCounts, wanted: Heterogeneous, bound: Fraction, hierarchy: Hierarchy | None
+) -> MatchLimits | None:
+    """None where l or beta says all."""
+    if not wanted.thresholds:
+        return None
+    return match_limits(counts.values, bounds_at(counts, wanted, bound), wanted.thresholds, hierarchy)
+
+
+def _point(
+    counts: SensitiveCounts, wanted: Heterogeneous, bound: Fraction, known: Known, hierarchy: Hierarchy | None
+) -> Point:
+    pools = known.get(bound) or bucketing_at(counts, wanted, bound, hierarchy).of_whole(counts.counts)
     if pools is None:
         return Point(bound, {}, "cannot be kept")
     measures = {"matches": mean_matches(pools), "in_the_dark": in_the_dark(pools) / records(pools)}

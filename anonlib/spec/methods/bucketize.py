@@ -14,9 +14,9 @@ from pydantic import BeforeValidator, Field, model_validator
 from anonlib.hierarchy import Hierarchy
 from anonlib.spec.layouts import LayoutName
 from anonlib.spec.method import Method, SensitiveColumn
+from anonlib.spec.own_thresholds import read_thresholds, unknown_names
 from anonlib.spec.part import (
     Fault,
-    Faults,
     Flag,
     NotNegative,
     Part,
@@ -24,38 +24,12 @@ from anonlib.spec.part import (
     Share,
     did_you_mean,
     fault,
-    joined,
-    read_share,
     shown,
     whole,
 )
 
 OPTIMAL_SECONDS = 60.0
 """How long the optimal solver may search when `time_limit` is not given."""
-
-
-def read_thresholds(mapping: Any) -> dict[str, Fraction]:
-    """{sensitive value: its threshold}. Values are text (an integer code may be given as an int)."""
-    if not isinstance(mapping, Mapping):
-        raise fault(
-            f"{shown(mapping)} is not a mapping; write the sensitive values with their thresholds, e.g. {{HIV: 0.05}}"
-        )
-    thresholds: dict[str, Fraction] = {}
-    faults: list[Fault] = []
-    for value, share in mapping.items():
-        if isinstance(value, bool) or not isinstance(value, (str, int)):
-            faults.append(("", f"{shown(value)} is not the text of a sensitive value; put the value in quotes"))
-            continue
-        name = str(value)
-        if name in thresholds:
-            faults.append((name, "this value is named twice; keep one threshold"))
-        try:
-            thresholds[name] = read_share(share)
-        except Faults as error:
-            faults += [(joined(name, inner), sentence) for inner, sentence in error.faults]
-    if faults:
-        raise Faults(*faults)
-    return thresholds
 
 
 def read_columns(mapping: Any) -> dict[str, Any]:
@@ -249,14 +223,7 @@ class Bucketize(Method):
         if self.fake_values:
             why = "beside fakes nobody can say what a bucket tells of a node; leave them out, or the hierarchy of the sensitive column"
             faults.append(("fake_values", why))
-        unknown = [name for name in self.privacy.thresholds if name not in hierarchy.labels]
-        faults += [
-            (
-                f"privacy.thresholds.{name}",
-                f"{name!r} is no value and no node of the sensitive column's hierarchy{did_you_mean(name, hierarchy.labels)}",
-            )
-            for name in unknown
-        ]
+        faults += unknown_names(self.privacy.thresholds, hierarchy, "privacy.thresholds")
         nodes = [name for name in self.privacy.thresholds if name in hierarchy.labels[hierarchy.leaves :]]
         if nodes and self.solver != "optimal":
             why = f"{self.solver} knows no thresholds of nodes, and {nodes[0]!r} is one; write solver: optimal"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from fractions import Fraction
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from anonlib.exact import text
+from anonlib.hierarchy import Hierarchy
 from anonlib.spec.layouts import LayoutName
 from anonlib.spec.leaks import refuse_leak
 from anonlib.spec.method import Method
-from anonlib.spec.part import Flag, NotNegative, fault
+from anonlib.spec.own_thresholds import read_thresholds, unknown_names
+from anonlib.spec.part import Fault, Flag, NotNegative, fault
 from anonlib.spec.sizes import Many, PartitionSize
 
 PARTITION_SIZE = 1_000
@@ -21,6 +25,7 @@ class Heterogeneous(Method):
 
     l              : l matches with l different sensitive values
     beta           : among the matches no sensitive value has more than (1 + beta) times its share of the table
+    thresholds     : {node of the sensitive column's hierarchy, or value: the share that it may have among the matches}, beside l or beta
     matching       : how matches are found: "hungarian" (best), "sort_greedy" or "greedy" (fastest)
     partition_size : records that a task works on in one piece, at least, or "all"
     remainder      : by default nothing is left over: records are matched in pools whose buckets come out even. Under beta "dummy" or
@@ -38,9 +43,12 @@ class Heterogeneous(Method):
     name: ClassVar[str] = "heterogeneous"
     layout: ClassVar[LayoutName] = "generalized"
     leaves_evidence: ClassVar[bool] = True
+    reads_hierarchy: ClassVar[bool] = True
+    bounds_nodes: ClassVar[bool] = True
 
     l: Many | None = None  # noqa: E741  (the field's name)
     beta: NotNegative | None = None
+    thresholds: Annotated[dict[str, Fraction], BeforeValidator(read_thresholds)] = Field(default_factory=dict)
     matching: Literal["hungarian", "sort_greedy", "greedy"] = "hungarian"
     partition_size: PartitionSize = PARTITION_SIZE
     remainder: Literal["dummy", "suppress"] | None = None
@@ -59,8 +67,42 @@ class Heterogeneous(Method):
                 "under l buckets always come out even, so nobody is made up and nobody left out; leave it out",
                 at="remainder",
             )
+        self._check_thresholds()
         refuse_leak(next(iter(self.leaking), None), self.allow_minimality_leak, "far_apart or refine")
         return self
+
+    def _check_thresholds(self) -> None:
+        """Where more is promised than l or beta says, nobody is made up, left out, or kept apart by what he is."""
+        other = next(iter(self.leaking), "remainder" if self.remainder else None)
+        if self.thresholds and other:
+            raise fault(
+                f"{other} knows no thresholds of nodes or values; leave one of the two out",
+                at="thresholds",
+            )
+
+    def hierarchy_faults(self, hierarchy: Hierarchy | None) -> list[Fault]:
+        """What is named must stand in the hierarchy, and a value's own threshold must be stricter than l."""
+        if hierarchy is None:
+            return self._looser(list(self.thresholds))
+        leaves = [name for name in self.thresholds if name in hierarchy.labels[: hierarchy.leaves]]
+        return unknown_names(self.thresholds, hierarchy, "thresholds") + self._looser(leaves)
+
+    def _looser(self, values: list[str]) -> list[Fault]:
+        if self.l is None:
+            return []
+        return [
+            (
+                f"thresholds.{value}",
+                f"l: {self.l} keeps every value to 1/{self.l} of the matches, so {text(self.thresholds[value])} would change nothing; "
+                "leave it out, or write a lower one",
+            )
+            for value in values
+            if self.thresholds[value] >= Fraction(1, self.l)
+        ]
+
+    def to_public_dict(self) -> dict[str, Any]:
+        """As of every part; where nothing has a threshold of its own, nothing is said of them."""
+        return {key: value for key, value in super().to_public_dict().items() if key != "thresholds" or value}
 
     @property
     def leaking(self) -> tuple[str, ...]:

@@ -1,0 +1,126 @@
+"""Whether the matches of records keep what is promised of nodes of the sensitive values' hierarchy, and of values with a threshold of their
+own. Pure: facts to checks.
+
+What a node may be of the matches is counted match by match in the evidence; the pools that a method made are not taken up here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from anonlib.audit.achieved import Bound
+from anonlib.audit.generalized.promises import NodeCase
+from anonlib.audit.nodes import thresholds_of
+from anonlib.audit.verdict import Check
+from anonlib.errors import AnonlibError
+from anonlib.exact import exact, text
+from anonlib.release.manifest import GuaranteePart, Manifest
+
+MATCHES = "nodes among the matches"
+BELIEFS = "what may be believed of nodes"
+OWN = "thresholds as asked"
+NOTHING = NodeCase()
+
+
+def bounds_of_values(manifest: Manifest) -> list[Fraction]:
+    """What each value may be of the records around a person: 1/l or (1 + beta) times its share of the table, or its own threshold where
+    that is lower. Raises AnonlibError, KeyError, TypeError, ValueError or ZeroDivisionError where the manifest states none."""
+    asked, values = manifest.method.parameters, manifest.guarantee.values
+    total = sum(v.count for v in values)
+    if asked.get("l") is not None:
+        bounds = [Fraction(1, int(asked["l"]))] * len(values)
+    else:
+        bounds = [(1 + exact(asked["beta"])) * Fraction(v.count, total) for v in values]
+    own = thresholds_of(manifest)
+    return [
+        bound if v.value is None else min(bound, own.get(v.value, bound))
+        for v, bound in zip(values, bounds, strict=True)
+    ]
+
+
+def as_asked(manifest: Manifest) -> list[Check]:
+    """Where values or nodes have thresholds of their own: each value's in the manifest is the one that follows from the parameters."""
+    if manifest.method.name != "heterogeneous" or not manifest.method.parameters.get("thresholds"):
+        return []
+    values, asked = manifest.guarantee.values, "of every value the lower of its own threshold and of l's or beta's"
+    try:
+        bounds = [min(Fraction(1), bound) for bound in bounds_of_values(manifest)]
+        stated = [None if v.threshold is None else exact(v.threshold) for v in values]
+    except (AnonlibError, AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
+        return [Check(OWN, False, asked, f"the parameters state no bound: {problem}")]
+    faults = [
+        f"{v.value!r}: stated {v.threshold}, the parameters give {text(bound)}"
+        for v, bound, threshold in zip(values, bounds, stated, strict=True)
+        if threshold != bound
+    ]
+    return [Check.unless(faults, OWN, asked, f"{len(faults):,} of {len(values):,} are others")]
+
+
+def bounds(
+    part: GuaranteePart, found: Mapping[int, NodeCase] | None, staged: bool = False
+) -> tuple[list[Bound], list[str]]:
+    """(what was found of each node with a threshold beside it, those of which nothing is known). found : None without evidence, where it is
+    what the manifest says was found while the evidence was at hand; of staged tables it must be at hand."""
+    known, missing = [], []
+    for k, node in enumerate(part.nodes):
+        if node.threshold is None:
+            continue
+        name = f"the share of values under {node.node!r}"
+        if found is not None:
+            known.append(Bound(name, found.get(k, NOTHING).share, exact(node.threshold)))
+        elif node.achieved is not None and not staged:
+            known.append(Bound(name, exact(node.achieved), exact(node.threshold)))
+        else:
+            missing.append(name)
+    return known, missing
+
+
+def of_graph(part: GuaranteePart, found: Mapping[int, NodeCase], staged: bool) -> list[Check]:
+    """No node above its threshold among anybody's matches, nor among the records around anybody, and what the manifest says of each is what
+    the evidence shows."""
+    if not part.nodes:
+        return []
+    return [_among_matches(part, found), *_believed(part, found), _as_stated(part, found, staged)]
+
+
+def _among_matches(part: GuaranteePart, found: Mapping[int, NodeCase]) -> Check:
+    asked, _ = bounds(part, found)
+    broken = [
+        f"{bound} in {case.where}" for bound, case in zip(asked, _limited(part, found), strict=True) if not bound.kept
+    ]
+    closest = max(asked, key=lambda bound: bound.achieved / bound.asked, default=None)
+    told = "no node has a threshold" if closest is None else f"closest: {closest}"
+    return Check.unless(broken, MATCHES, "every node within its threshold among the matches of every record", told)
+
+
+def _believed(part: GuaranteePart, found: Mapping[int, NodeCase]) -> list[Check]:
+    limits = [node for node in part.nodes if node.threshold is not None]
+    if not limits:
+        return []
+    believed = [
+        Bound(f"the belief in {node.node!r}", case.belief, exact(node.threshold or "0"))
+        for node, case in zip(limits, _limited(part, found), strict=True)
+    ]
+    broken = [str(bound) for bound in believed if not bound.kept]
+    closest = max(believed, key=lambda bound: bound.achieved / bound.asked)
+    asked = "every node within its threshold among the records that match a person"
+    return [Check.unless(broken, BELIEFS, asked, f"closest: {closest}")]
+
+
+def _limited(part: GuaranteePart, found: Mapping[int, NodeCase]) -> Sequence[NodeCase]:
+    return [found.get(k, NOTHING) for k, node in enumerate(part.nodes) if node.threshold is not None]
+
+
+def _as_stated(part: GuaranteePart, found: Mapping[int, NodeCase], staged: bool) -> Check:
+    faults = []
+    for k, node in enumerate(part.nodes):
+        case = found.get(k, NOTHING)
+        if staged and node.achieved is None and node.telling is None:
+            continue
+        if (node.achieved, node.telling) != (text(case.share), case.telling):
+            faults.append(
+                f"{node.node!r}: stated {node.achieved}, {node.telling} records; found {text(case.share)}, {case.telling:,}"
+            )
+    wanted = "the largest share of each node and the records it is told of, as the manifest states them"
+    return Check.unless(faults, "achieved shares of nodes", wanted, f"{len(faults):,} differ")
