@@ -37,7 +37,18 @@ LOCAL_SETTINGS = {
 }
 """For an embedded session only; a cluster's own settings are never touched."""
 
-LARGE_PAGES = "-XX:+UseTransparentHugePages" if sys.platform == "linux" else ""
+_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+
+
+def large_pages(setting: Path = _PAGES) -> str:
+    """Java's option for large pages where Linux gives them, else nothing: Java would complain on standard output, where `--json` prints."""
+    try:
+        return "" if "[never]" in setting.read_text(encoding="ascii") else "-XX:+UseTransparentHugePages"
+    except OSError:
+        return ""
+
+
+LARGE_PAGES = large_pages()
 """For the Java of an embedded session: sorted rows are read all over a file's worth of memory, and small pages cost a fifth of the CPU
 seconds of the second pass."""
 

@@ -122,7 +122,7 @@ def _above_limits(column: str, counts: SensitiveCounts, limits: MatchLimits) -> 
 
 def _would_do(records: int, n: int) -> str:
     """The smallest threshold for so many of n records, which may take very many matches, and one near it that takes few by itself."""
-    offers = [(Fraction(-(-records // (n // mu)), mu), mu) for mu in range(2, min(n, FEW) + 1)]
+    offers = [(Fraction(min(mu, -(-records // (n // mu))), mu), mu) for mu in range(2, min(n, FEW) + 1)]
     near = [offer for offer in offers if offer[0] <= NEAR * Fraction(records, n)]
     share, mu = near[0] if near else min(offers, default=(Fraction(1), 1))
     return f"smallest that works {legible(Fraction(records, n))}; {legible(share)} asks for {mu} matches or more"

@@ -38,8 +38,8 @@ TOGETHER = (
 )
 TOO_MANY = "There are so many different values that what other bounds cost takes minutes to tell; none is drawn here."
 NODES = (
-    "Groups of values have bounds of their own here, beside those of the values. What buckets cost follows from all of them together and "
-    "changes with no single number, so that no curve is drawn."
+    "Groups of values have bounds of their own here, beside those of the values. What a release costs follows from all of them together "
+    "and changes with no single number, so that no curve is drawn."
 )
 ONE_BY_ONE = "Every threshold is stated value by value: there is no single number to make stricter or looser, so that no curve is drawn."
 DEPENDS = (

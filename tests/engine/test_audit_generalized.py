@@ -306,6 +306,9 @@ def test_faults_of_a_graph():
     twice = first[matches[2][0]][8] if first[matches[2][0]][8] != first[2][8] else first[matches[2][1]][8]
     assert "assigned" in told(in_graph(release, 2, assigned=twice))
     assert "records" in told(in_graph(release, 2, record=3))
+    for name, fault in (("record", "records"), ("assigned", "assigned")):
+        assert fault in told(in_graph(release, 2, **{name: None}))
+    assert told(in_graph(release, 2, dummy=None)) == told(release)
     other = told(in_graph(release, 2, s0=(first[2][5] + 1) % 3))
     assert (other["share"], other["fewest"]) == (Fraction(2, 3), 2)
     dummy = next(i for i, row in enumerate(first) if row[6])

@@ -107,3 +107,20 @@ def test_settings_for_few_records_are_put_back(spark, few):
         assert spark.conf.get(name) == "true"
     finally:
         spark.conf.set(name, before)
+
+
+@pytest.mark.parametrize(
+    ("setting", "option"),
+    [
+        ("always [madvise] never\n", "-XX:+UseTransparentHugePages"),
+        ("[always] madvise never\n", "-XX:+UseTransparentHugePages"),
+        ("always madvise [never]\n", ""),
+        (None, ""),
+    ],
+)
+def test_large_pages_are_asked_for_where_there_are_some(tmp_path, setting, option):
+    """Else Java says on standard output that there are none, where `--json` prints."""
+    file = tmp_path / "enabled"
+    if setting is not None:
+        file.write_text(setting)
+    assert sessions.large_pages(file) == option

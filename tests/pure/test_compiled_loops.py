@@ -99,3 +99,20 @@ def test_a_graph_does_not_depend_on_who_adds_up(way: str, n: int, monkeypatch: p
 def test_small_graphs_do_without() -> None:
     assert compiled.loops(1_000_000) is None
     assert (compiled.loops(10_000**2) is not None) == HAVE_NUMBA
+
+
+@pytest.mark.parametrize("problem", [ImportError("Numba needs NumPy 2.2 or less"), OSError("cannot load LLVM")])
+def test_a_numba_that_cannot_be_imported_is_none(problem: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the loops would run as Python runs them, for hours."""
+
+    def refused(name: str) -> Any:
+        if name == "numba":
+            raise problem
+        return importlib.import_module(name)
+
+    monkeypatch.setattr(compiled, "importlib", SimpleNamespace(import_module=refused, util=importlib.util))
+    compiled._compiled.cache_clear()
+    try:
+        assert compiled.loops(compiled.WORTH) is None
+    finally:
+        compiled._compiled.cache_clear()

@@ -154,6 +154,14 @@ def test_what_is_too_frequent_is_named_with_what_could_be_asked() -> None:
     assert whole_table("illness", counts, bucketing(counts, asked({"heart": "7/15"}), TREE))
 
 
+def test_no_threshold_above_1_is_offered() -> None:
+    """Of a node that everybody is under: 29 is a prime, and 28 records in four buckets of seven leave one over."""
+    counts = SensitiveCounts(("angina", "infarct"), np.array([14, 15]))
+    promised = bucketing(counts, asked({"heart": "1/2"}, beta=1), TREE)
+    with pytest.raises(Unsatisfiable, match="smallest that works 1; 1 asks for 2 matches or more"):
+        whole_table("illness", counts, promised)
+
+
 def test_so_many_matches_that_nobody_could_find_them_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recipe, "MAX_BUCKET", 10)
     counts = SensitiveCounts(("angina", "asthma", "flu", "infarct"), np.array([7, 7, 7, 8]))

@@ -161,6 +161,20 @@ def test_a_strict_node_does_not_make_everybody_have_as_many_matches() -> None:
     assert mean_matches(pools) < 12
 
 
+def test_what_everybody_keeps_costs_no_match() -> None:
+    """A node above all values with the threshold 1, whatever divides the number of records."""
+    for n in (101, 1009):
+        counts = np.array([n // 3, n // 4, n - n // 3 - n // 4 - 7, 7])
+        half = (Fraction(1, 2),) * 4
+        without = line_pools(counts, MatchLimits(half, (), np.zeros(0, dtype=np.int64), np.full(4, -1), ()))
+        limits = MatchLimits(half, (Fraction(1),), np.array([-1]), np.zeros(4, dtype=np.int64), ("every",))
+        pools = line_pools(counts, limits)
+        assert without is not None
+        assert pools is not None
+        check(counts, pools, limits)
+        assert loss_of(pools) == loss_of(without)
+
+
 def test_numbers_of_any_length_are_exact() -> None:
     """A threshold a hair below what is there is refused, though no float could tell."""
     counts = np.array([10**6, 2 * 10**6])

@@ -133,17 +133,20 @@ class Graph:
 
     @staticmethod
     def read(partition: int, group: Any, attributes: int) -> Graph:
-        """From an Arrow table of the evidence's columns, rows in any order. attributes : how many quasi-identifiers there are"""
-        record = group.column("record").to_numpy()
+        """From an Arrow table of the evidence's columns, rows in any order. attributes : how many quasi-identifiers there are
+
+        What is null is no number of a record, and no dummy.
+        """
+        record = group.column("record").fill_null(-1).to_numpy()
         order = np.argsort(record, kind="stable")
         matches = matched(group.column("matches"))
         return Graph(
             partition,
             [group.column(f"q{i}").to_numpy()[order] for i in range(attributes)],
             group.column("s0").to_numpy()[order],
-            group.column("dummy").to_numpy()[order],
+            group.column("dummy").fill_null(False).to_numpy()[order],
             None if matches is None else matches[order],
-            group.column("assigned").to_numpy()[order],
+            group.column("assigned").fill_null(-1).to_numpy()[order],
             np.array_equal(record[order], np.arange(len(record))),
         )
 

@@ -79,7 +79,7 @@ def judge(facts: GeneralizedFacts, manifest: Manifest, columns: Columns | None =
     if of_nodes is not None:
         checks += nodes_judge.of_graph(manifest.guarantee, of_nodes, staged)
     checks += [
-        _within_asked(parts, numbers, staged, manifest.stream is not None, of_nodes),
+        _within_asked(manifest, numbers, staged, of_nodes),
         _utility_as_stated(manifest, utility, staged),
         no_row_numbers(MICRODATA, facts.numbering, boxes.measured.rows, boxes.ranges),
         contents(MICRODATA, manifest.tables[MICRODATA], boxes.measured, staged),
@@ -111,16 +111,19 @@ def _in_words(manifest: Manifest, part: GuaranteePart, classes: bool) -> Check:
 
 
 def _within_asked(
-    parts: Sequence[GuaranteePart],
+    manifest: Manifest,
     numbers: Sequence[Mapping[str, str]],
     staged: bool,
-    streamed: bool,
     of_nodes: Mapping[int, promises.NodeCase] | None,
 ) -> Check:
     """What was found of each promise, for each sensitive column, within what is promised. Without classes and without the graph of matches
     the audit finds nothing of them: then it is what the manifest says was found while the graph was at hand. Staged, the graph must be.
     Of a stream the same goes for the distance from its windows."""
+    parts, streamed = [manifest.guarantee, *manifest.guarantee.also], manifest.stream is not None
     bounds, missing = nodes_judge.bounds(parts[0], of_nodes, staged)
+    if of_nodes is None:
+        of_values, untold = nodes_judge.own_bounds(manifest, staged)
+        bounds, missing = [*bounds, *of_values], [*missing, *untold]
     for i, part in enumerate(parts):
         achieved = numbers[i] if i < len(numbers) else {} if staged else part.achieved
         if streamed and not staged:

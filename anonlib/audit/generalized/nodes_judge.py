@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from anonlib.audit.achieved import Bound
-from anonlib.audit.generalized.promises import NodeCase
+from anonlib.audit.generalized.promises import NodeCase, is_number
 from anonlib.audit.nodes import thresholds_of
 from anonlib.audit.verdict import Check
 from anonlib.errors import AnonlibError
@@ -69,8 +69,23 @@ def bounds(
         name = f"the share of values under {node.node!r}"
         if found is not None:
             known.append(Bound(name, found.get(k, NOTHING).share, exact(node.threshold)))
-        elif node.achieved is not None and not staged:
-            known.append(Bound(name, exact(node.achieved), exact(node.threshold)))
+        elif not staged and is_number(node.achieved):
+            known.append(Bound(name, exact(node.achieved or "0"), exact(node.threshold)))
+        else:
+            missing.append(name)
+    return known, missing
+
+
+def own_bounds(manifest: Manifest, staged: bool) -> tuple[list[Bound], list[str]]:
+    """The same of values with a threshold of their own, without evidence: what the manifest says was found of them beside it."""
+    known, missing = [], []
+    own = thresholds_of(manifest) if manifest.method.name == "heterogeneous" else {}
+    for value in manifest.guarantee.values:
+        if value.value is None or value.value not in own or value.threshold is None:
+            continue
+        name = f"the share of {value.value!r}"
+        if not staged and is_number(value.achieved):
+            known.append(Bound(name, exact(value.achieved or "0"), exact(value.threshold)))
         else:
             missing.append(name)
     return known, missing

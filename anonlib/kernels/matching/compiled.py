@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from functools import lru_cache
 from types import ModuleType
 
@@ -12,13 +11,19 @@ WORTH = 100_000_000
 
 
 def loops(pairs: int) -> ModuleType | None:
-    """`anonlib.kernels.matching.loops`, compiled, where so many pairs of records are compared; None where that does not pay, or without
-    Numba."""
+    """`anonlib.kernels.matching.loops`, compiled, where so many pairs of records are compared; None where that does not pay, or without a
+    Numba that can be imported: it refuses a NumPy newer than itself, and uncompiled loops would take a hundred times as long as NumPy."""
     return _compiled() if pairs >= WORTH else None
 
 
 @lru_cache(maxsize=1)
 def _compiled() -> ModuleType | None:
-    if importlib.util.find_spec("numba") is None:
+    try:
+        importlib.import_module("numba")  # here, since it takes half a second
+    except (
+        ImportError,
+        OSError,
+        AttributeError,
+    ):  # OSError: its LLVM cannot be loaded; AttributeError: it looks for what NumPy has no more
         return None
-    return importlib.import_module("anonlib.kernels.matching.loops")  # here, since importing Numba takes half a second
+    return importlib.import_module("anonlib.kernels.matching.loops")

@@ -6,8 +6,8 @@ of mu has the records j b to (j + 1) b of the line, b = n / mu of them. Seen at 
 to one pool as long as no set is in more of its buckets than it may be; one pool for all would be best, and where a set begins or ends
 within a bucket there may have to be two.
 
-    the number of buckets   mu for which ceil(o_S / b) <= floor(f_S mu) for every set S: then pools exist, of one place each if need be.
-                            mu = n always does where no set has more than f_S n records
+    the number of buckets   mu for which ceil(o_S / b) <= floor(f_S mu) for every set S with f_S < 1: then pools exist, of one place each
+                            if need be. mu = n always does where no set has more than f_S n records
     the line                at the start of a bucket what has most records, then what fits into the rest of it; so nodes seldom begin
                             within a bucket, and the values that two buckets share are rare ones
     what is over            n - mu b records lengthen the first places, or all of them one place
@@ -66,7 +66,9 @@ def _one_line(counts: Int64Array, limits: MatchLimits, largest: int | None) -> l
         mu = n // b
         if float(loss(mu, b)) >= least:
             break
-        if bool((-(-records // b) > limits.allowed(mu)).any()):
+        if bool(
+            (np.minimum(-(-records // b), mu) > limits.allowed(mu)).any()
+        ):  # of mu buckets no set is in more than all
             continue
         line = _Line.of(groups, b, limits)
         for pools in (line.with_longer_places(), line.with_one_long_place()):
