@@ -8,15 +8,16 @@ Source: heterogeneous generalization (sections 3 and 4). The walk, for n records
     partitions    only above `partition_size`: equal parts along the Hilbert curve of the quasi-identifiers, two shuffles of codes, or a
                   sort in one task up to 500,000 records; a pass for their sensitive counts, and neighbours merged until each can
                   keep the promise
-    matches       one shuffle of codes; each partition dealt to pools that come out even and to their buckets, matched, boxed, and values
-                  dealt by a random rainbow colouring from the cryptographic stream        (Algorithm 2; section 3.2 corrected)
+    matches       one shuffle of codes; each partition dealt to pools that come out even and to their buckets, large pools cut into
+                  neighbourhoods; these matched, boxed, and values dealt by a random rainbow colouring from the cryptographic stream
+                  (Algorithm 2; section 3.2 corrected)
     microdata     one shuffle of what is published, into an order that says nothing
 
-Buckets are chosen from sensitive values alone, partitions and matches (but for the values a record has already) from quasi-identifiers
-alone; only that neighbouring partitions merge, the counts of their sensitive values say. With thresholds on values, or on nodes of their
-hierarchy, pools are cut from a line (`anonlib.solvers.matching.line_pools`), by counts too. With `refine`, a mode for comparison,
-partitions are cut on into pools, as Mondrian cuts, while both halves can keep the promise: matching then stays within pools. What the
-audit needs and nobody may publish, the matches, is staged beside the release.
+Buckets are chosen from sensitive values alone, partitions from quasi-identifiers alone, neighbourhoods and matches from these and from
+which records share a bucket, whichever it is; only that neighbouring partitions merge, the counts of their sensitive values say. With
+thresholds on values, or on nodes of their hierarchy, pools are cut from a line (`anonlib.solvers.matching.line_pools`), by counts too. With
+`refine`, a mode for comparison, partitions are cut on into pools, as Mondrian cuts, while both halves can keep the promise: matching then
+stays within pools. What the audit needs and nobody may publish, the matches, is staged beside the release.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ from anonlib.kernels.matching.far_apart import far_apart
 from anonlib.kernels.matching.match_boxes import match_boxes
 from anonlib.kernels.matching.matching_deal import DealtRecords, deal, into_pools
 from anonlib.kernels.matching.matching_graph import matching_graph
+from anonlib.kernels.matching.neighbourhoods import neighbourhoods
 from anonlib.kernels.matching.rainbow_colouring import rainbow_matching
 from anonlib.keyed import Stream
 from anonlib.methods import boxed
@@ -66,6 +68,7 @@ from anonlib.spec.methods.heterogeneous import Heterogeneous
 ORDER = "heterogeneous: order of the records of a partition"
 POOLS = "heterogeneous: which records go to which pool"
 DEAL = "heterogeneous: which records go to which bucket"
+NEIGHBOURS = "heterogeneous: neighbourhoods of a pool"
 SALT = "heterogeneous: order of records at one place of the curve"
 POOL_BITS = 32
 WORKING = "matched"
@@ -232,7 +235,7 @@ class Matching:
 
     pairs : of records that are compared in all partitions, about
 
-    Cost: see `matching_graph` and `rainbow_matching`, for the largest pool; memory about 100 bytes an edge of its graph (records x
+    Cost: see `matching_graph` and `rainbow_matching`, for the largest neighbourhood; memory about 100 bytes an edge of its graph (records x
     matches).
     """
 
@@ -251,8 +254,11 @@ class Matching:
             place = (partition << POOL_BITS) + len(parts)
             for buckets, members in self.bucketed(sensitive[rows], place):
                 own = rows[members]
+                pool = [column[own] for column in columns]
                 place = (partition << POOL_BITS) + len(parts)
-                parts.append(self.matched([column[own] for column in columns], sensitive[own], buckets, place))
+                for dealt in self.dealt(pool, sensitive[own], buckets, place):
+                    place = (partition << POOL_BITS) + len(parts)
+                    parts.append(self.matched(pool, dealt, buckets.distinct, place))
         return {name: _joined([part[name] for part in parts]) for name in parts[0]}
 
     def pooled(self, columns: list[Codes], sensitive: Int64Array) -> list[Int64Array]:
@@ -282,27 +288,33 @@ class Matching:
         members = into_pools(sensitive, pools, Stream(self.key, POOLS, place))
         return list(zip(pools, members, strict=True))
 
-    def graph(
-        self, columns: list[Codes], sensitive: Int64Array, buckets: MatchBuckets, partition: int
-    ) -> tuple[DealtRecords, list[Codes], Int32Array]:
-        """One pool's records in the order of their buckets, their columns, and (n, mu) the records that each matches."""
-        dealt = deal(sensitive, buckets, Stream(self.key, DEAL, partition))
+    def dealt(
+        self, columns: list[Codes], sensitive: Int64Array, buckets: MatchBuckets, place: int
+    ) -> list[DealtRecords]:
+        """One pool's records in their buckets, neighbourhood by neighbourhood."""
+        dealt = deal(sensitive, buckets, Stream(self.key, DEAL, place))
         if self.far_apart:
             dealt = far_apart(columns, self.domains, dealt)
+        if buckets.distinct:
+            return [
+                dealt
+            ]  # under l `partition_size` says how many are compared, and the paper's buckets match as a whole alone
         own = [column[dealt.source] for column in columns]
-        graph = matching_graph(own, self.domains, dealt, buckets.distinct, self.matching, self.pairs)
-        return dealt, own, graph
+        return neighbourhoods(own, self.domains, dealt, Stream(self.key, NEIGHBOURS, place))
 
-    def matched(
-        self, columns: list[Codes], sensitive: Int64Array, buckets: MatchBuckets, partition: int
-    ) -> dict[str, Any]:
-        """One pool's records, each with its box, its matches and the value it is published with."""
-        dealt, own, matches = self.graph(columns, sensitive, buckets, partition)
-        assigned = rainbow_matching(matches, self.key, partition)
+    def graph(self, columns: list[Codes], dealt: DealtRecords, distinct: bool) -> Int32Array:
+        """(n, mu) the records that each of a neighbourhood matches. columns : of the n dealt records"""
+        return matching_graph(columns, self.domains, dealt, distinct, self.matching, self.pairs)
+
+    def matched(self, columns: list[Codes], dealt: DealtRecords, distinct: bool, place: int) -> dict[str, Any]:
+        """The records of a neighbourhood, each with its box, its matches and the value it is published with. columns : of its pool"""
+        own = [column[dealt.source] for column in columns]
+        matches = self.graph(own, dealt, distinct)
+        assigned = rainbow_matching(matches, self.key, place)
         n = len(assigned)
         return boxed.box_columns(match_boxes(own, self.domains, matches), np.arange(n)) | {
             "s0": dealt.sensitive[assigned].astype(np.int32),
-            "partition": np.full(n, partition, dtype=np.int64),
+            "partition": np.full(n, place, dtype=np.int64),
             "record": np.arange(n, dtype=np.int32),
             "own": dealt.sensitive.astype(np.int32),
             "dummy": dealt.dummy,

@@ -46,11 +46,13 @@ def certainty_penalty(
     penalties: list[list[Float64Array]] = [[] for _ in domains]
     for rows in kernel.pooled(columns, codes):
         for buckets, members in kernel.bucketed(codes[rows], 0):
-            at = rows[members]
-            _, matched, matches = kernel.graph([column[at] for column in columns], codes[at], buckets, 0)
-            bounds = np.arange(0, matches.size + 1, matches.shape[1])
-            for each, domain, column in zip(penalties, domains, matched, strict=True):
-                each.append(penalty_of_runs(domain, column[matches.ravel()], bounds))
+            pool = [column[rows[members]] for column in columns]
+            for dealt in kernel.dealt(pool, codes[rows[members]], buckets, 0):
+                matched = [column[dealt.source] for column in pool]
+                matches = kernel.graph(matched, dealt, buckets.distinct)
+                bounds = np.arange(0, matches.size + 1, matches.shape[1])
+                for each, domain, column in zip(penalties, domains, matched, strict=True):
+                    each.append(penalty_of_runs(domain, column[matches.ravel()], bounds))
     return generalized_certainty_penalty([np.concatenate(each) for each in penalties])
 
 

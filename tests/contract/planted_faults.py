@@ -30,6 +30,7 @@ from anonlib.audit.generalized.nodes_judge import OWN
 from anonlib.audit.nodes import TREE
 from anonlib.audit.promised import NAME as WORDS
 from anonlib.kernels.matching.disjoint_matchings import random_matching
+from anonlib.kernels.matching.matching_deal import DealtRecords
 from tests.contract import trials
 from tests.door import bucketize
 
@@ -312,6 +313,20 @@ def of_the_one_before(right: Any) -> Any:
     return wrong
 
 
+def all_but_one(right: Any) -> Any:
+    """Neighbourhoods that leave out a record of each bucket."""
+
+    def wrong(*given: Any) -> Any:
+        return [
+            DealtRecords(
+                d.mu, d.size - 1, *(a.reshape(d.mu, d.size)[:, 1:].ravel() for a in (d.source, d.sensitive, d.dummy))
+            )
+            for d in right(*given)
+        ]
+
+    return wrong
+
+
 def one_too_many(right: Any) -> Any:
     """takeOut with a record of a class in the one before."""
 
@@ -521,6 +536,7 @@ FAULTS = (
     Fault(f"{KERNELS}.classes.equivalence_classes:broken_classes", "none is broken", "t-closeness", lambda right: lambda *given: np.zeros(0, dtype=np.int64), trials.classes({"t": "1/4"}, 5, "ordered", "merged")),
     Fault(f"{KERNELS}.classes.take_out:approximate", "a record in the class before", "class sizes", one_too_many, trials.taken_out),
     Fault(f"{KERNELS}.matching.matching_graph:matching_graph", "the matches of another", "graph of matches", of_the_one_before, trials.matches({"l": "3"}, 6)),
+    Fault("anonlib.methods.heterogeneous:neighbourhoods", "a record of each bucket left out", "records of the graph", all_but_one, trials.matches({"beta": "2"}, 5)),
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "one value for all", "graph of matches", one_of_all, trials.matches({"l": "3"}, 6)),
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "a matching out of disjoint ones", "what may be believed of a person", the_papers_draw, trials.matches({"l": "3"}, 6)),
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "a matching out of disjoint ones, under beta", "what may be believed of a person", the_papers_draw, trials.matches({"beta": "2"}, 5)),

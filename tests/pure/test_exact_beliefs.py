@@ -15,6 +15,7 @@ import pytest
 
 from anonlib.arrays import Lists
 from anonlib.hierarchy import parse_hierarchy
+from anonlib.kernels.matching import neighbourhoods
 from anonlib.methods.heterogeneous import Matching, bucketing, thresholds
 from anonlib.privacy.counts import SensitiveCounts
 from anonlib.spec.methods.heterogeneous import Heterogeneous
@@ -24,7 +25,8 @@ from tests.thorough import cases, nightly, trials
 
 MOST = 12
 """Records of a pool at most, that every assignment may be tried."""
-
+FEW = 2
+"""Records of each bucket of a neighbourhood at least, where pools are cut into them."""
 
 TREE = parse_hierarchy("0,a,c,any\n1,a,c,any\n2,b,c,any\n3,b,c,any\n4,e,d,any\n5,e,d,any\n")
 """Over the texts of the values."""
@@ -67,7 +69,7 @@ class Told:
 
 
 def published(number: int, promise: str) -> Told | None:
-    """None where a table is too large to try everything, or cannot keep the promise by itself."""
+    """None where a table is too large to try everything, cannot keep the promise by itself, or has no pool for neighbourhoods to be cut."""
     table, part, wanted = random_table(number, promise)
     m = len(table)
     whole = SensitiveCounts(tuple(map(str, range(m))), table)
@@ -77,6 +79,8 @@ def published(number: int, promise: str) -> Told | None:
     if pools is None or all(pool.mu == 1 for pool in pools):
         return None
     if any(pool.mu * pool.size > MOST or pool.mu > (4 if pool.size > 1 else 7) for pool in pools):
+        return None
+    if promise.endswith("near") and not any(pool.size >= 2 * FEW for pool in pools):
         return None
     random = np.random.default_rng(number)
     sensitive = random.permutation(np.repeat(np.arange(m), part))
@@ -125,8 +129,11 @@ def tried(promise: str, number: int, only_made_up: bool = False) -> list[Told]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("promise", cases("l", "beta", "l, nodes", nightly=["beta, nodes"]))
-def test_nobody_is_believed_beyond_the_bound(promise: str) -> None:
+@pytest.mark.parametrize("promise", cases("l", "beta", "l, nodes", "beta, near", nightly=["beta, nodes"]))
+def test_nobody_is_believed_beyond_the_bound(promise: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if promise.endswith("near"):
+        monkeypatch.setattr(neighbourhoods, "MATCHES", FEW)
+        monkeypatch.setattr(neighbourhoods, "OF_A_BUCKET", FEW)
     found = tried(promise, trials(2200, 10 if "nodes" in promise else 50))
     assert [told for told in found if told.above or told.made_up] == []
     assert sum(told.pools > 1 for told in found) > len(found) / 10
