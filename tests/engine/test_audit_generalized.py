@@ -359,6 +359,6 @@ def test_boxes_of_a_graph_are_tight():
 def fingerprint(boxes: list[dict[str, object]]) -> np.ndarray:
     """Of published rows, as the scan of the boxes sees them."""
     parts = (planted.PARTS[0], planted.PARTS[2])
-    kernel = _Measure(BoxReader((DOMAINS[0], DOMAINS[2]), planted.ILLNESS), parts, HASH)
+    kernel = _Measure(BoxReader((DOMAINS[0], DOMAINS[2])), parts, (planted.ILLNESS,), HASH)
     batch = pa.RecordBatch.from_pylist(boxes)
     return kernel([batch.slice(0, 11), batch.slice(11)])[-PIECES:]
