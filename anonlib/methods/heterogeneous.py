@@ -274,8 +274,8 @@ class Matching:
     def bucketed(self, sensitive: Int64Array, place: int) -> list[tuple[MatchBuckets, Int64Array]]:
         """(buckets, record numbers) of each pool, by counts of sensitive values and the key alone."""
         counts = np.bincount(sensitive, minlength=self.m).astype(np.int64)
-        if self.promised.l is not None and len(sensitive) > (MAX_BUCKET + 1) * self.promised.l:
-            raise SpecError(_too_large(len(sensitive), len(sensitive) // self.promised.l))
+        if (least := self.promised.least_bucket(len(sensitive))) > MAX_BUCKET:
+            raise SpecError(_too_large(len(sensitive), least))
         if self.far_apart:
             whole = self.promised.buckets(counts)
             pools = None if whole is None else [whole]

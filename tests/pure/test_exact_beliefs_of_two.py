@@ -86,7 +86,7 @@ def beliefs_in(pool: dict[str, np.ndarray]) -> list[dict[int, Fraction]]:
 def test_nobody_is_believed_beyond_the_bound_in_either_column() -> None:
     found: list[Told] = []
     seed = 0
-    while len(found) < trials(2200, 40):
+    while len(found) < trials(2200, 25):
         seed += 1
         told = published(seed)
         if told is not None:

@@ -52,6 +52,12 @@ class Bucketing:
     limits: MatchLimits | None = None
     codes: Int64Array | None = None
 
+    def least_bucket(self, n: int) -> int:
+        """How many of n records the largest bucket has at least, before pools are looked for; 0 where that cannot be said."""
+        if self.l is None:
+            return 0
+        return n // self.l if self.codes is None else n // self.l**2
+
     def buckets(self, counts: Int64Array) -> MatchBuckets | None:
         """The paper's buckets of records with (m,) counts of the sensitive values; None if there are none."""
         if self.likeness is None:

@@ -1,13 +1,13 @@
 """Pools for l-diversity of two sensitive columns: no value of either is in more than one bucket of a pool, and all buckets are full.
 
 A record has a combination, a value of the first column with one of the second. What is bounded are the values of each column; so a pool
-needs l buckets that share no value of either. With l classes of values for each column (`anonlib.solvers.matching.diagonal_classes`) the
-records whose classes differ by p are such a pool, class by class:
+needs l buckets that share no value of either. Where every value has a residue modulo l (`anonlib.solvers.matching.diagonals`) the records
+whose residues differ by p are such a pool, residue by residue:
 
     diagonals    l pools of l buckets; the records that the emptiest bucket of a pool leaves room for, and the others are left over
     left over    where they are too many of one value to be matched among each other, one record of every bucket of a pool is left over too,
                  of values of which there are few; and again. In the end everything is, which is eligible
-    again        the records left over, with classes of their own
+    again        the records left over, with residues of their own, as long as half of them or more find room
     kinds        what no diagonal holds is spread over floor(n / l) sets of l records or more, each with l different values of either
                  column (`anonlib.solvers.buckets.pair_kinds`: a bipartite multigraph can be coloured evenly); sets of the same combinations
                  make one pool, a bucket for each
@@ -24,9 +24,11 @@ from anonlib.arrays import BoolArray, Int64Array
 from anonlib.privacy.match_buckets import MatchBuckets, match_buckets
 from anonlib.solvers.buckets.pair_kinds import even_kinds
 from anonlib.solvers.matching.beta_pool_shapes import loss_of
-from anonlib.solvers.matching.diagonal_classes import Classes, diagonal_classes
+from anonlib.solvers.matching.diagonals import Diagonals, even_diagonals
 
 ALGORITHM = "pair_pools"
+FEW = 20
+"""Records left over, for each of l, of which sets of l are tried beside diagonals; of more of them diagonals lose less."""
 
 
 def pair_eligible(counts: Int64Array, codes: Int64Array, l: int) -> bool:  # noqa: E741  (the field's name)
@@ -41,7 +43,7 @@ def pair_pools(counts: Int64Array, codes: Int64Array, l: int) -> list[MatchBucke
     counts : (m,) int64 records of each combination, may be 0; codes : (2, m) int64, the number of its value in either column. The buckets
     are of combinations: `value` of a pool is the number of one.
 
-    Cost: `diagonal_classes`, a few times; a flow for every l records that no diagonal holds, or fewer (`even_kinds`).
+    Cost: `even_diagonals`, a few times; a flow for every l records that no diagonal holds, or fewer (`even_kinds`).
     """
     if not pair_eligible(counts, codes, l):
         return None
@@ -71,25 +73,26 @@ def _pools(counts: Int64Array, codes: Int64Array, l: int) -> list[MatchBuckets]:
     """As `pair_pools`, for counts that are eligible."""
     present = np.flatnonzero(counts)
     records, values = counts[present], _renumbered(codes[:, present])
-    classes = diagonal_classes(records, values, l)
-    kept = _evened(records, values, classes)
-    _leave_over_until_eligible(kept, records, values, classes)
+    diagonals = even_diagonals(records, values, l)
+    kept = _evened(records, values, diagonals)
+    _leave_over_until_eligible(kept, records, values, diagonals)
     left = np.zeros_like(counts)
     left[present] = records - kept
-    pools = _of_diagonals(kept, present, values, classes, len(counts))
+    pools = _of_diagonals(kept, present, values, diagonals, len(counts))
     if not left.any():
         return pools
+    rest = int(left.sum())
+    again = _pools(left, codes, l) if 2 * rest <= int(counts.sum()) else None
+    if again is not None and rest > FEW * l:
+        return pools + again
     alone = _of_kinds(left, codes, l)
-    if not pools:
-        return alone
-    again = _pools(left, codes, l)
-    return pools + (again if loss_of(again) < loss_of(alone) else alone)
+    return pools + (alone if again is None or loss_of(alone) <= loss_of(again) else again)
 
 
-def _evened(records: Int64Array, codes: Int64Array, classes: Classes) -> Int64Array:
+def _evened(records: Int64Array, codes: Int64Array, diagonals: Diagonals) -> Int64Array:
     """(k,) int64: how many records of each of k combinations stay on their diagonal, so that its l cells hold equally many."""
-    cells, kept = classes.cells(records, codes), records.copy()
-    cell = classes.diagonal(codes) * classes.l + classes.row(codes)
+    cells, kept = diagonals.cells(records, codes), records.copy()
+    cell = diagonals.number(codes) * diagonals.l + diagonals.row(codes)
     over = (cells - cells.min(axis=1, keepdims=True)).ravel()
     often = np.maximum(*(held[values] for held, values in zip(_held(records, codes), codes, strict=True)))
     for full in np.flatnonzero(over).tolist():
@@ -121,13 +124,13 @@ def _level(records: Int64Array, number: int) -> int:
     return low
 
 
-def _leave_over_until_eligible(kept: Int64Array, records: Int64Array, codes: Int64Array, classes: Classes) -> None:
+def _leave_over_until_eligible(kept: Int64Array, records: Int64Array, codes: Int64Array, diagonals: Diagonals) -> None:
     """Take equally many records from every cell of a diagonal, in `kept`, until those left over can be matched among each other.
 
     Of a value that has too many there is always a layer without it: if it filled a cell of every diagonal, it would have had more than one
     in l of all records.
     """
-    l, cell = classes.l, classes.diagonal(codes) * classes.l + classes.row(codes)  # noqa: E741
+    l, cell = diagonals.l, diagonals.number(codes) * diagonals.l + diagonals.row(codes)  # noqa: E741
     while True:
         left = records - kept
         held = _held(left, codes)
@@ -159,14 +162,14 @@ def _first(records: Int64Array, pressure: Int64Array, number: int) -> Int64Array
 
 
 def _of_diagonals(
-    kept: Int64Array, present: Int64Array, codes: Int64Array, classes: Classes, m: int
+    kept: Int64Array, present: Int64Array, codes: Int64Array, diagonals: Diagonals, m: int
 ) -> list[MatchBuckets]:
     """A pool for each diagonal that holds records, a bucket for each of its cells."""
-    diagonal, row, pools = classes.diagonal(codes), classes.row(codes), []
+    diagonal, row, pools = diagonals.number(codes), diagonals.row(codes), []
     for p in np.unique(diagonal[kept > 0]).tolist():
         inside = np.flatnonzero((diagonal == p) & (kept > 0))
         contents = {(int(row[k]), int(present[k])): [int(kept[k]), 0] for k in inside.tolist()}
-        pools.append(_pool(int(kept[inside].sum()) // classes.l, contents, m))
+        pools.append(_pool(int(kept[inside].sum()) // diagonals.l, contents, m))
     return pools
 
 

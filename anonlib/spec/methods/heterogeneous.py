@@ -103,6 +103,7 @@ class Heterogeneous(Method):
                 "nobody is made up or left out; leave it out, or keep one column",
             ),
             (self.refine, "refine", "partitions are not cut on; leave it out, or keep one column"),
+            (ledger, "l", "releases of a ledger are not made; leave the ledger out, or keep one column"),
         ]
         return [(key, f"{unsaid}, {why}") for wrong, key, why in refused if wrong]
 
