@@ -46,7 +46,8 @@ def show_release(release: Release) -> None:
     """A release that was just published: its promise, rows, solver, bounds and audit, and where to look next."""
     manifest = release.manifest
     out.print(f"\n[bold]Published[/] {_escape(release.path)}", soft_wrap=True)
-    out.print(f"\n[bold]The guarantee[/]\n{_escape(manifest.guarantee.words)}")
+    words = "\n".join(part.words for part in account.promises(manifest))
+    out.print(f"\n[bold]The guarantee[/]\n{_escape(words)}")
     out.print(f"\n[bold]Rows[/]      {account.rows_line(manifest.rows)}")
     if manifest.persons is not None:
         out.print(f"[bold]Persons[/]   {increments.in_words(manifest.persons)}")
@@ -108,7 +109,8 @@ def _solver_lines(solver: SolverPart, most: int = 8) -> list[str]:
 
 def _show_worst(manifest: Manifest, most: int = 5) -> None:
     """The values whose largest share in a bucket comes nearest to their threshold."""
-    parts = manifest.guarantee.also or [manifest.guarantee]
+    parts = manifest.guarantee.also if manifest.layout == "bucketized" else account.promises(manifest)
+    parts = parts or [manifest.guarantee]
     measured = [
         (f"{part.sensitive}: {v.value}" if len(parts) > 1 else str(v.value), v)
         for part in parts

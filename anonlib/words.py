@@ -181,6 +181,17 @@ def matches(
     return f"{sentence} Nothing is promised against someone who knows other persons' values of {column}."
 
 
+def matches_of_columns(column: str, other: str, l: int) -> str:  # noqa: E741  (the field's name)
+    """l-diversity by matches of `column`, beside which the values of `other` are published and bounded too."""
+    bound = Fraction(1, l)
+    return (
+        f"Every published record may be that of any of the persons it matches, {l} or more, all with the same probability; among them "
+        f"no value of {column} has a share above {text(bound)} ({percent(bound)}). To someone who knows that person's value of {other}, "
+        f"nothing is promised of {column}: it can tell which of them is that person. Nothing is promised against someone who knows other "
+        f"persons' values of {column} or of {other}."
+    )
+
+
 def rings(column: str, l: int) -> str:  # noqa: E741  (the field's name)
     """Ring generalization: l-diversity by matches, told from the person's side."""
     return (

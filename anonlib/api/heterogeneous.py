@@ -16,7 +16,7 @@ def heterogeneous(
     df: DataFrame,
     *,
     quasi_identifiers: Sequence[Column],
-    sensitive: Column,
+    sensitive: Column | Sequence[Column],
     l: int | None = None,  # noqa: E741  (the field's name)
     beta: int | str | Fraction | None = None,
     thresholds: Mapping[str, int | str | Fraction] | None = None,
@@ -37,6 +37,7 @@ def heterogeneous(
 ) -> Release:
     """Publish `df` with a box of its own for every record, under l-diversity or beta-likeness, and return the opened release.
 
+    sensitive      : one column, or under l two of them, each with l different values among the matches of every record
     l, beta        : the promise, one of them; beta as text or a whole number, e.g. beta="2.5"
     thresholds     : {node of the sensitive column's hierarchy, or value: its share among the matches at most}, beside l or beta
     matching       : "hungarian" (best), "sort_greedy" or "greedy" (fastest)

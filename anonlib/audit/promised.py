@@ -139,6 +139,8 @@ def generalized(manifest: Manifest, part: GuaranteePart, classes: bool) -> str:
     leaking = [name for name in words.LEAKING if parameters.get(name)]
     l = _whole(asked["l"]) if "l" in asked else None  # noqa: E741  (the field's name)
     remainder = None if l is not None else parameters.get("remainder")
+    if others := [each.sensitive for each in (manifest.guarantee, *manifest.guarantee.also) if each is not part]:
+        return words.matches_of_columns(part.sensitive, " and ".join(others), _whole(asked["l"]))
     own: list[words.Share] = []
     if parameters.get("thresholds"):
         of_values = nodes.thresholds_of(manifest)

@@ -26,7 +26,7 @@ from anonlib.engine.codes import combinations, encode, one_in
 from anonlib.engine.domains import QuasiIdentifiers, domain_statistics
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.order import arranged, files
-from anonlib.engine.partitions import in_one_piece, located, over_partitions, partition_counts
+from anonlib.engine.partitions import PartitionKernel, in_one_piece, located, over_partitions, partition_counts
 from anonlib.engine.relational import DataFrame, select
 from anonlib.engine.statistics import SensitiveStatistics, sensitive_statistics
 from anonlib.engine.tables import together, types
@@ -52,6 +52,8 @@ LEAF_CELLS = 4_000_000
 """Leaves x sensitive values whose counts the driver takes: 32 MB."""
 CLASS_BITS = 32
 EVIDENCE = "partition bigint, record int, own int, dummy boolean, matches array<int>, assigned int"
+OWN = ("own", "own1")
+"""The columns of a record's own sensitive codes, of which `EVIDENCE` has the first."""
 
 
 @dataclass(frozen=True)
@@ -224,17 +226,24 @@ def over_classes(
 
 
 def over_matches(
-    coded: Coded, partitions: DataFrame, matches: Matches, purpose: str, key: bytes, number: int | None = None
+    coded: Coded, partitions: DataFrame, matches: PartitionKernel, purpose: str, key: bytes, number: int | None = None
 ) -> DataFrame:
     """Every record under the box of its matches, as codes, and beside it the evidence: `EVIDENCE` and the record's own codes. purpose,
-    number : as in `over_classes`."""
-    own = [f"{name} {kind}" for name, kind in coded.frame.dtypes if name.startswith("q")]
-    schema = box_schema(coded.quasi_identifiers, more=", ".join([EVIDENCE, *own]))
-    return over_partitions(partitions, _OneSensitive(matches), schema, key, purpose, number)
+    number : as in `over_classes`.
+
+    matches : boxes (`box_columns`), s0 and `EVIDENCE` (of two sensitive columns s1 and own1 too) and q0, q1, ..., a row a record
+    """
+    columns = len(coded.sizes)
+    own = [f"{name} int" for name in OWN[1:columns]]
+    own += [f"{name} {kind}" for name, kind in coded.frame.dtypes if name.startswith("q")]
+    schema = box_schema(coded.quasi_identifiers, sensitive=columns, more=", ".join([EVIDENCE, *own]))
+    return over_partitions(partitions, matches, schema, key, purpose, number)
 
 
 @dataclass(frozen=True)
-class _OneSensitive:
+class OneSensitive:
+    """`matches` of a table with one sensitive column, as a kernel of partitions."""
+
     matches: Matches
 
     def __call__(
@@ -275,11 +284,12 @@ def publish_matches(
     started : the monotonic time that the method began at; its seconds count this too
     """
     run.say("writing the records")
-    boxed = working.select(*box_types(coded.quasi_identifiers), "s0")
+    own = {f"s{i}": name for i, name in enumerate(OWN[: len(coded.sizes)])}
+    boxed = working.select(*box_types(coded.quasi_identifiers), *own)
     published = run.stage(MICRODATA, arranged(decode(boxed, coded.quasi_identifiers, coded.values), files(coded.n)))
     codes = [f"q{i}" for i in range(len(coded.domains))]
     same = {name: name for name in ("partition", "record", *codes, "dummy", "matches", "assigned")}
-    evidence = {MATCHES: select(working, same | {"s0": "own"})}
+    evidence = {MATCHES: select(working, same | own)}
     return _draft(coded, published, False, guarantee, rows, _timed(solver, started), evidence)
 
 

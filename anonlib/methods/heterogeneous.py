@@ -23,7 +23,7 @@ stays within pools. What the audit needs and nobody may publish, the matches, is
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -172,19 +172,22 @@ def heterogeneous(table: Microdata, wanted: Heterogeneous, run: Run) -> Draft:
     whole = whole_table(table.sensitive, counts, promised)
     run.say(f"a record needs {mean_matches(whole):,.0f} matches on average in the table as a whole")
     coded = boxed.read_coded(table, [statistics], False, run.say)
-    partitions, number = _partitions(coded, wanted, promised, whole, run)
+    fewest = promised.matches(whole)
+    partitions, number = cut(coded, wanted, promised.l, lambda row: promised.good_enough(row, fewest), run)
     run.say(f"matching {coded.n:,} records in {number:,} partitions ({wanted.matching})")
-    pools = GoodPool(promised, promised.matches(whole)) if wanted.refine else None
+    pools = GoodPool(promised, fewest) if wanted.refine else None
     pairs = coded.n**2 // number
     kernel = Matching(coded.domains, counts.m, promised, pools, wanted.matching, wanted.far_apart, run.key, pairs)
-    working = run.stage(WORKING, boxed.over_matches(coded, partitions, kernel, ORDER, run.key, number))
-    summary = one_row(aggregate(together(working, coded.n), [], _SUMMARY))
-    solver = _solver(wanted, whole, summary, number)
+    working = run.stage(
+        WORKING, boxed.over_matches(coded, partitions, boxed.OneSensitive(kernel), ORDER, run.key, number)
+    )
+    summary = one_row(aggregate(together(working, coded.n), [], SUMMARY))
+    solver = solver_part(wanted, summary, number, _of_whole(whole))
     guarantee = _guarantee(table, counts, wanted, promised)
-    return boxed.publish_matches(coded, working, guarantee, _rows(statistics, summary), solver, started, run)
+    return boxed.publish_matches(coded, working, guarantee, rows_part(statistics, summary), solver, started, run)
 
 
-_SUMMARY = {
+SUMMARY = {
     "records": "count(1)",
     "dummies": "count_if(dummy)",
     "fewest": "min(size(matches))",
@@ -193,15 +196,22 @@ _SUMMARY = {
 }
 
 
-def _partitions(
-    coded: Coded, wanted: Heterogeneous, promised: Bucketing, whole: list[MatchBuckets], run: Run
+def cut(
+    coded: Coded,
+    wanted: Heterogeneous,
+    l: int | None,  # noqa: E741  (the field's name)
+    keeps: Callable[[Int64Array], bool],
+    run: Run,
 ) -> tuple[DataFrame, int]:
-    """(the located records, how many partitions). By quasi-identifiers alone; merged where one could not keep the promise by itself."""
-    m = coded.sizes[0]
+    """(the located records, how many partitions). By quasi-identifiers alone; merged where one could not keep the promise by itself.
+
+    l     : None under beta; keeps : of a partition's counts of all sensitive columns, side by side, whether it can
+    """
+    m = sum(coded.sizes)
     size = (
         coded.n
         if wanted.partition_size == "all"
-        else max(int(wanted.partition_size), -(-coded.n * m // boxed.LEAF_CELLS), promised.l or 1)
+        else max(int(wanted.partition_size), -(-coded.n * m // boxed.LEAF_CELLS), l or 1)
     )
     number = max(1, coded.n // size)
     if number == 1:
@@ -209,11 +219,10 @@ def _partitions(
     run.say(f"cutting the table into {number:,} partitions along the Hilbert curve of its quasi-identifiers")
     salt = int(Stream(run.key, SALT).below(1 << 62, 1)[0])
     records = curve_ranks.equal_partitions(
-        coded.frame, _Curve(coded.domains), coded.n, number, salt, run.stage, coded.input_rows, promised.l or 1
+        coded.frame, _Curve(coded.domains), coded.n, number, salt, run.stage, coded.input_rows, l or 1
     )
-    fewest = promised.matches(whole)
     counts = partition_counts(records, number, coded.sizes)
-    runs = merged_runs(counts, lambda row: promised.good_enough(row, fewest))
+    runs = merged_runs(counts, keeps)
     merged = int(runs.max()) + 1
     if merged == number:
         return records, number
@@ -271,8 +280,8 @@ class Matching:
     def bucketed(self, sensitive: Int64Array, place: int) -> list[tuple[MatchBuckets, Int64Array]]:
         """(buckets, record numbers) of each pool, by counts of sensitive values and the key alone."""
         counts = np.bincount(sensitive, minlength=self.m).astype(np.int64)
-        if self.promised.l is not None and len(sensitive) > (MAX_BUCKET + 1) * self.promised.l:
-            raise SpecError(_too_large(len(sensitive), len(sensitive) // self.promised.l))
+        if (least := self.promised.least_bucket(len(sensitive))) > MAX_BUCKET:
+            raise SpecError(_too_large(len(sensitive), least))
         if self.far_apart:
             whole = self.promised.buckets(counts)
             pools = None if whole is None else [whole]
@@ -408,7 +417,7 @@ def _guarantee(table: Microdata, counts: SensitiveCounts, wanted: Heterogeneous,
     )
 
 
-def _rows(statistics: SensitiveStatistics, summary: dict[str, Any]) -> RowsPart:
+def rows_part(statistics: SensitiveStatistics, summary: dict[str, Any]) -> RowsPart:
     n, dummies = statistics.counts.n, int(summary["dummies"])
     published = int(summary["records"]) - dummies
     return RowsPart(
@@ -420,8 +429,23 @@ def _rows(statistics: SensitiveStatistics, summary: dict[str, Any]) -> RowsPart:
     )
 
 
-def _solver(wanted: Heterogeneous, whole: list[MatchBuckets], summary: dict[str, Any], number: int) -> SolverPart:
-    """The driver's and the tasks' account, but for how long it took."""
+def _of_whole(whole: list[MatchBuckets]) -> dict[str, Any]:
+    """What the table as a whole needs, for the manifest."""
+    return {
+        "whole_table": {
+            "pools": len(whole),
+            "matches": whole[0].mu,
+            "mean_matches": round(mean_matches(whole), 3),
+            "bucket_size": whole[0].size,
+            "algorithm": whole[0].algorithm,
+        }
+    }
+
+
+def solver_part(
+    wanted: Heterogeneous, summary: dict[str, Any], number: int, more: Mapping[str, Any] | None = None
+) -> SolverPart:
+    """The driver's and the tasks' account, but for how long it took. summary : `SUMMARY` of what the tasks made; more : details"""
     return SolverPart(
         name=wanted.matching,
         status="heuristic",
@@ -431,13 +455,7 @@ def _solver(wanted: Heterogeneous, whole: list[MatchBuckets], summary: dict[str,
         details={
             "partitions": number,
             "matches": {"fewest": summary["fewest"], "most": summary["most"], "mean": round(float(summary["mean"]), 3)},
-            "whole_table": {
-                "pools": len(whole),
-                "matches": whole[0].mu,
-                "mean_matches": round(mean_matches(whole), 3),
-                "bucket_size": whole[0].size,
-                "algorithm": whole[0].algorithm,
-            },
         }
+        | dict(more or {})
         | ({} if wanted.remainder is None else {"remainder": wanted.remainder}),
     )

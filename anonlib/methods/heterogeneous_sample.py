@@ -43,6 +43,19 @@ def certainty_penalty(
     if (promised.buckets if wanted.far_apart else promised.pools)(own.counts) is None:
         return None
     kernel = Matching(domains, own.m, promised, pools, wanted.matching, wanted.far_apart, bytes(32))
+    return _penalty(columns, domains, codes, kernel)
+
+
+def penalty_of_matches(
+    columns: list[Codes], domains: tuple[Domain, ...], sensitive: Int64Array, kernel: Matching
+) -> float | None:
+    """As `certainty_penalty`, of a table of these records that `kernel` matches; sensitive : (n,) int64 as the kernel takes them."""
+    counts = np.bincount(sensitive, minlength=kernel.m).astype(np.int64)
+    return None if kernel.promised.pools(counts) is None else _penalty(columns, domains, sensitive, kernel)
+
+
+def _penalty(columns: list[Codes], domains: tuple[Domain, ...], codes: Int64Array, kernel: Matching) -> float:
+    """GCP of these records under the boxes of their matches."""
     penalties: list[list[Float64Array]] = [[] for _ in domains]
     for rows in kernel.pooled(columns, codes):
         for buckets, members in kernel.bucketed(codes[rows], 0):

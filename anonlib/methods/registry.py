@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from anonlib.methods import bucketize_pair, heterogeneous, heterogeneous_explain, perturb, sabre, sabre_explain
+from anonlib.methods import (
+    bucketize_pair,
+    heterogeneous_pair,
+    heterogeneous_pair_explain,
+    perturb,
+    sabre,
+    sabre_explain,
+)
 from anonlib.methods.baselines import anatomy, burel, mondrian, ring_generalization, t_incognito
 from anonlib.methods.recipe import Recipe, TwoFunctions
 from anonlib.spec.method import Method
@@ -21,7 +28,7 @@ from anonlib.spec.methods.t_incognito import TIncognito
 RECIPES: dict[type[Method], Recipe[Any]] = {
     Bucketize: TwoFunctions(bucketize_pair.bucketize, bucketize_pair.explain),
     Perturb: TwoFunctions(perturb.perturb, perturb.explain),
-    Heterogeneous: TwoFunctions(heterogeneous.heterogeneous, heterogeneous_explain.explain),
+    Heterogeneous: TwoFunctions(heterogeneous_pair.heterogeneous, heterogeneous_pair_explain.explain),
     Sabre: TwoFunctions(sabre.sabre, sabre_explain.explain),
     Anatomy: TwoFunctions(anatomy.anatomy, anatomy.explain),
     Mondrian: TwoFunctions(mondrian.mondrian, mondrian.explain),

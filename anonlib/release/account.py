@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from anonlib.errors import SpecError
 from anonlib.exact import exact, legible
-from anonlib.release.manifest import Manifest, RowsPart, SolverPart
+from anonlib.release.manifest import GuaranteePart, Manifest, RowsPart, SolverPart
 from anonlib.spec.methods import METHODS
 
 OF_TWO_SIZES = "two_size"
@@ -51,10 +51,19 @@ def bounds_lines(manifest: Manifest) -> list[tuple[str, str]]:
     A parameter that the spec leaves out, or gives as it is when left out, is not asked for: k = 1 of every class, the rho1 under which
     every value is protected, the enhanced bound that comes with `burel`.
     """
-    return [
-        (name, _bound(_asked_for(manifest, name), number, manifest.guarantee.achieved.get(name)))
-        for name, number in manifest.guarantee.asked.items()
-    ]
+    lines = []
+    for part in promises(manifest):
+        of = "" if part is manifest.guarantee else f" of {part.sensitive}"
+        lines += [
+            (f"{name}{of}", _bound(_asked_for(manifest, name), number, part.achieved.get(name)))
+            for name, number in part.asked.items()
+        ]
+    return lines
+
+
+def promises(manifest: Manifest) -> list[GuaranteePart]:
+    """What is promised, column by column, each in words of its own. Of two bucketized columns the words on combinations say it of both."""
+    return [manifest.guarantee, *([] if manifest.layout == "bucketized" else manifest.guarantee.also)]
 
 
 def _bound(is_asked: bool, number: str, achieved: str | None) -> str:

@@ -39,10 +39,10 @@ A heterogeneous method stages `evidence={MATCHES: frame}` besides, one row per p
     partition  bigint
     record     int         0, 1, ... within the partition
     q0, q1, ...            the record's own codes, as `encode` gives them (of a dummy: those of the record it copies)
-    s0         int         its own sensitive code (of a dummy: the one it adds)
+    s0         int         its own sensitive code (of a dummy: the one it adds); of a second sensitive column s1 as well
     dummy      boolean
     matches    array<int>  the records of its partition that it matches, itself among them, each once
-    assigned   int         the one of them whose sensitive value was published with its box
+    assigned   int         the one of them whose sensitive values were published with its box
 """
 
 from __future__ import annotations

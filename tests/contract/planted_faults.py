@@ -361,6 +361,11 @@ def other_values(right: Any) -> Any:
     return Swapped
 
 
+def by_the_first(right: Any) -> Any:
+    """Pools are made by the values of the first column alone: those of the second are taken to differ."""
+    return lambda counts, codes, number: right(counts, np.stack([codes[0], np.arange(len(counts))]), number)
+
+
 def looser_second(right: Any) -> Any:
     """The second column's thresholds doubled."""
 
@@ -545,6 +550,9 @@ FAULTS = (
     Fault(f"{PRIVACY}.match_limits:match_limits", "no threshold of its own", OWN, no_own_thresholds, IN_POOLS),
     Fault(f"{PRIVACY}.match_limits:match_limits", "values under no node", NODES_MATCHED, under_no_node, IN_POOLS),
     Fault("anonlib.solvers.matching.line_pools:_Line._reach", "every place in one pool", "l-diversity", every_place, IN_POOLS),
+    Fault("anonlib.solvers.matching.match_partitions:pair_pools", "by the first column alone", "l-diversity", by_the_first, trials.matches_of_two),
+    Fault("anonlib.methods.heterogeneous:rainbow_matching", "a matching out of disjoint ones, of two columns", "what may be believed of a person, of drug", the_papers_draw, trials.matches_of_two),
+    Fault("anonlib.methods.heterogeneous_pair:words", "each column's said of the other", WORDS, lambda right: lambda names, number: right(names[::-1], number), trials.matches_of_two),
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "a matching out of disjoint ones, with nodes", NODES_BELIEVED, the_papers_draw, IN_POOLS),
     Fault("anonlib.methods.heterogeneous:strictest_first", "half of it", WORDS, lambda right: lambda shares: [(of, f / 2) for of, f in right(shares)], IN_POOLS),
     Fault(f"{KERNELS}.matching.rainbow_colouring:_renamed", "colours that do not go with the buckets", "graph of matches", one_colour, trials.matches({"l": "3"}, 6)),

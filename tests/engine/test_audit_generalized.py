@@ -12,7 +12,9 @@ import pytest
 
 from anonlib.audit.generalized import evidence, promises
 from anonlib.audit.generalized.boxes import _Measure
+from anonlib.audit.generalized.facts import BoxFacts
 from anonlib.audit.generalized.fingerprint import PIECES, BoxFingerprint, summed
+from anonlib.audit.verdict import Measured
 from anonlib.domains import CategoricalDomain, NumericDomain
 from anonlib.errors import SpecError
 from anonlib.queries.boxes import BoxReader
@@ -315,6 +317,43 @@ def test_faults_of_a_graph():
     assert "dummies" in told(in_graph(release, dummy, q0=99))
 
 
+def test_a_graph_of_one_column_tells_nothing_of_another():
+    """No Spark: a manifest that promises of a second column what the evidence does not have."""
+    release = planted.graph()
+    income = planted.guarantee("income", "int", [p[4] for p in release.original], {"l": "3"})
+    promise = release.manifest.guarantee.model_copy(update={"also": [income]})
+    one = evidence.ColumnFacts({}, {0: (Fraction(1, 3), 0)}, 3)
+    graph = evidence.GraphFacts({}, (one,), None, 48, 0, (1, 2))
+    published = BoxFacts(Measured(48, ""), {}, (), 0, (1, 2))
+    two = release.manifest.model_copy(update={"guarantee": promise})
+    assert evidence.same_boxes(published, graph, release.manifest).passed
+    assert not evidence.same_boxes(published, graph, two).passed
+    assert evidence.same_boxes(published, replace(graph, columns=(one, one)), two).passed
+    assert not evidence.same_boxes(published, replace(graph, columns=(one, one)), release.manifest).passed
+
+
+def test_each_column_of_a_graph_is_told_by_itself():
+    """No Spark: codes of a second column that are alike where those of the first differ."""
+    release = planted.graph()
+    rows = [dict(zip(COLUMNS, row, strict=True)) | {"s1": row[1] % 2} for row in release.evidence if row[0] == 0]
+    told = evidence.facts_of(evidence.Graph.read(0, pa.Table.from_pylist(rows), 3, 2), DOMAINS, HASH)
+    found = evidence._graph_facts(
+        [
+            {"kind": kind, "key": key, "n": n, "best": {"top": top, "bottom": bottom, "partition": 0}}
+            for kind, key, n, top, bottom in zip(*(told[c] for c in ("kind", "key", "n", "top", "bottom")), strict=True)
+        ],
+        2,
+    )
+    first, second = found.columns
+    assert (first.fewest, {share for share, _ in first.shares.values()}) == (3, {Fraction(1, 3)})
+    own = [row["s1"] for row in rows]
+    alike = [[own[j] for j in row["matches"]].count(own[i]) for i, row in enumerate(rows)]
+    assert max(share for share, _ in second.shares.values()) == Fraction(max(max(alike), 2), 3)
+    assert second.fewest == (1 if max(alike) == 3 else 2)
+    plain = evidence.facts_of(read(rows, 3), DOMAINS, HASH)  # one column: the same of the first
+    assert {k for k in plain["kind"] if "column" in k} == set()
+
+
 def test_boxes_of_a_graph_are_tight():
     """By their fingerprint: that of the boxes that plain Python finds, read as they are published, and of no others."""
     rng = np.random.default_rng(0)
@@ -359,6 +398,6 @@ def test_boxes_of_a_graph_are_tight():
 def fingerprint(boxes: list[dict[str, object]]) -> np.ndarray:
     """Of published rows, as the scan of the boxes sees them."""
     parts = (planted.PARTS[0], planted.PARTS[2])
-    kernel = _Measure(BoxReader((DOMAINS[0], DOMAINS[2]), planted.ILLNESS), parts, HASH)
+    kernel = _Measure(BoxReader((DOMAINS[0], DOMAINS[2])), parts, (planted.ILLNESS,), HASH)
     batch = pa.RecordBatch.from_pylist(boxes)
     return kernel([batch.slice(0, 11), batch.slice(11)])[-PIECES:]

@@ -18,7 +18,8 @@ def manifest(method: str, parameters: dict[str, str], asked: dict[str, str], ach
     """As much of a manifest as its bounds are told from."""
     return SimpleNamespace(
         method=SimpleNamespace(name=method, parameters=parameters),
-        guarantee=SimpleNamespace(asked=asked, achieved=achieved),
+        guarantee=SimpleNamespace(asked=asked, achieved=achieved, sensitive="illness", also=[]),
+        layout="generalized",
     )
 
 
@@ -50,6 +51,14 @@ def test_a_bound_that_nobody_asked_for_is_not_told_as_asked(
     assert bounds_lines(manifest(method, parameters, {name: number}, {name: "2/3"})) == [
         (name, f"{told}, achieved 2/3 (0.6667)")
     ]
+
+
+def test_of_further_columns_it_is_told_whose_bound_it_is() -> None:
+    two = manifest("heterogeneous", {"l": "3"}, {"l": "3"}, {"l": "3"})
+    two.guarantee.also = [SimpleNamespace(asked={"l": "3"}, achieved={"l": "4"}, sensitive="drug")]
+    assert bounds_lines(two) == [("l", "asked 3, achieved 3"), ("l of drug", "asked 3, achieved 4")]
+    two.layout = "bucketized"  # where the first is of combinations, and says it of both columns
+    assert bounds_lines(two) == [("l", "asked 3, achieved 3")]
 
 
 def test_a_gap_is_not_rounded_away_and_none_is_told_where_there_is_none() -> None:

@@ -81,9 +81,11 @@ def test_what_a_remainder_gives_up_is_said_where_one_is_asked_for() -> None:
 def test_the_audit_says_the_same_of_a_remainder() -> None:
     for remainder in (None, "dummy", "suppress"):
         wanted = Heterogeneous(beta="1.5", remainder=remainder)
-        part = SimpleNamespace(sensitive="illness", asked={"beta": "3/2"}, hierarchy=[])
+        part = SimpleNamespace(sensitive="illness", asked={"beta": "3/2"}, hierarchy=[], also=[])
         method = SimpleNamespace(name="heterogeneous", parameters=wanted.to_public_dict())
-        assert generalized(SimpleNamespace(method=method), part, classes=False) == words("illness", wanted)
+        assert generalized(SimpleNamespace(method=method, guarantee=part), part, classes=False) == words(
+            "illness", wanted
+        )
 
 
 TREE = parse_hierarchy("angina,heart,any\ninfarct,heart,any\nflu,lungs,any\nasthma,lungs,any\n")
@@ -189,6 +191,8 @@ def test_the_guarantee_says_what_thresholds_there_are_and_the_audit_the_same() -
             assert sentence in said
             values = [ValuePart(value=v, count=1) for v in counts.values]
             numbers = {name: str(number) for name, number in promise.items()}
-            part = SimpleNamespace(sensitive="illness", asked=numbers, hierarchy=TREE.rows, nodes=nodes, values=values)
+            part = SimpleNamespace(
+                sensitive="illness", asked=numbers, hierarchy=TREE.rows, nodes=nodes, values=values, also=[]
+            )
             method = SimpleNamespace(name="heterogeneous", parameters=wanted.to_public_dict())
-            assert generalized(SimpleNamespace(method=method), part, classes=False) == said
+            assert generalized(SimpleNamespace(method=method, guarantee=part), part, classes=False) == said

@@ -144,9 +144,13 @@ def _findings(
     checks = [*graph.graph_checks(facts, manifest), graph.same_boxes(boxes, facts, manifest)]
     if original is not None:
         checks.append(graph.records_of_graph(matches, manifest, original, same_records))
+    first, *more = [_worst(column) for column in facts.columns]
+    return GraphFindings(tuple(checks), replace(first, nodes=facts.nodes), tuple(more))
+
+
+def _worst(facts: graph.ColumnFacts) -> WorstCases:
     shares = {code: (share, f"partition {where}") for code, (share, where) in facts.shares.items()}
-    worst = WorstCases(shares, (facts.fewest, "the matches of some record"), nodes=facts.nodes)
-    return GraphFindings(tuple(checks), worst)
+    return WorstCases(shares, (facts.fewest, "the matches of some record"))
 
 
 def _codes_under_nodes(part: GuaranteePart) -> list[list[int]]:

@@ -7,7 +7,7 @@ per value of a categorical domain.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,8 +48,9 @@ def scan_boxes(microdata: DataFrame, manifest: Manifest, fingerprint: BoxFingerp
     nameless = f"{EC_ID} IS NULL" if generalized.has_classes(manifest) else "false"
     frame = select(microdata, {"row": row_hash(microdata), "nameless": nameless} | projected)
     sums = {"n": "count(1)", "nulls": "count_if(nameless)", **sum_columns("row", "c")}
-    values = tuple(v.value for v in manifest.guarantee.values)
-    kernel = _Measure(BoxReader(generalized.quasi_identifiers(manifest).domains, values), tuple(parts), fingerprint)
+    sensitive = tuple(tuple(v.value for v in part.values) for part in (manifest.guarantee, *manifest.guarantee.also))
+    reader = BoxReader(generalized.quasi_identifiers(manifest).domains)
+    kernel = _Measure(reader, tuple(parts), sensitive, fingerprint)
     boxes = select(microdata, generalized.boxes(microdata, manifest, labels=True))
 
     def facts(answers: list[Any]) -> BoxFacts:
@@ -99,10 +100,12 @@ def _absent(part: QuasiIdentifierPart, held: Float64Array) -> str | None:
 @dataclass(frozen=True)
 class _Measure:
     """Kernel over boxes: per quasi-identifier rows outside the domain, rows with a wrong label, sums of penalty and loss; then per value of
-    each categorical one, in how many rows it stands; last the sums of the rows' hashes, where there is a way to hash them."""
+    each categorical one, in how many rows it stands; last the sums of the rows' hashes, where there is a way to hash them. sensitive : the
+    values of each sensitive column, in the order of their codes."""
 
     reader: BoxReader
     parts: tuple[QuasiIdentifierPart, ...]
+    sensitive: tuple[tuple[str | None, ...], ...]
     fingerprint: BoxFingerprint | None = None
 
     @property
@@ -122,7 +125,11 @@ class _Measure:
             attributes = self.reader.attributes(batch)
             if self.fingerprint is not None:
                 boxes = [_words(self.fingerprint, attribute) for attribute in attributes]
-                total[-PIECES:] += of_hashes(self.fingerprint.rows(boxes, self.reader.sensitive_codes(batch)))
+                codes = [
+                    replace(self.reader, sensitive=values).sensitive_codes(batch, f"s{k}")
+                    for k, values in enumerate(self.sensitive)
+                ]
+                total[-PIECES:] += of_hashes(self.fingerprint.rows(boxes, codes))
             for i, (part, tree, attribute) in enumerate(zip(self.parts, trees, attributes, strict=True)):
                 if isinstance(attribute, Intervals):
                     here = self._interval(i, attribute)

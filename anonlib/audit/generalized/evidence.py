@@ -1,9 +1,9 @@
 """The graph behind a heterogeneous release, from the evidence that the method left for the audit; see `anonlib.release.generalized`.
 
 Recomputed: every record matches as many records as match it, itself among them; the sensitive values of its matches are as diverse as
-promised, and so are the values shown by the records that may be a person's; the box that was published for it is the tight box of its
-matches; the value published with the box is that of one of them, each record's value once; the records are the original's, less the
-suppressed and plus the declared dummies.
+promised, and so are the values shown by the records that may be a person's, of each sensitive column by itself; the box that was published
+for it is the tight box of its matches; the values published with the box are those of one of them, each record's once; the records are the
+original's, less the suppressed and plus the declared dummies.
 
 Cost: the evidence is shuffled by partition once and each partition handled in one task (p x mu numbers), fingerprints are sums; two rows
 per sensitive value and fault reach the driver. Only where records are lost or added are rows counted one by one, in a shuffle more.
@@ -34,7 +34,7 @@ from anonlib.engine.tables import together
 from anonlib.errors import AnonlibError
 from anonlib.exact import text
 from anonlib.release import generalized
-from anonlib.release.manifest import Manifest
+from anonlib.release.manifest import GuaranteePart, Manifest
 
 FAULTS = {
     "records": "records are not numbered 0, 1, ... in their partition",
@@ -49,18 +49,26 @@ _SCHEMA = "kind string, key bigint, n bigint, worst double, top bigint, bottom b
 
 
 @dataclass(frozen=True)
-class GraphFacts:
-    """faults : {fault: (partitions that have it, one of them)}; shares : sensitive code -> (largest share among a record's matches, a
-    partition that has it); beliefs : the same among the records that match a person, each with the value it was published with;
-    torn : (partitions where the records around somebody show a bucket twice, one of them), None when nowhere;
-    fewest : the smallest number of different values among a record's matches; boxes : fingerprint of the tight boxes of all matches, with
-    the values assigned; nodes : {number of a node: what shows of it}."""
+class ColumnFacts:
+    """One sensitive column. shares : sensitive code -> (largest share among a record's matches, a partition that has it); beliefs : the
+    same among the records that match a person, each with the value it was published with; fewest : the smallest number of different values
+    among a record's matches."""
 
-    faults: dict[str, tuple[int, int]]
     shares: dict[int, tuple[Fraction, int]]
     beliefs: dict[int, tuple[Fraction, int]]
-    torn: tuple[int, int] | None
     fewest: int
+
+
+@dataclass(frozen=True)
+class GraphFacts:
+    """faults : {fault: (partitions that have it, one of them)}; columns : what shows of each sensitive column that the evidence has;
+    torn : (partitions where the records around somebody show a bucket twice, one of them), None when nowhere;
+    boxes : fingerprint of the tight boxes of all matches, with the values assigned; nodes : {number of a node: what shows of it}, of the
+    first column."""
+
+    faults: dict[str, tuple[int, int]]
+    columns: tuple[ColumnFacts, ...]
+    torn: tuple[int, int] | None
     records: int
     dummies: int
     boxes: tuple[int, ...]
@@ -71,30 +79,50 @@ def scan_graph(
     matches: DataFrame, manifest: Manifest, fingerprint: BoxFingerprint, under: Sequence[Sequence[int]] = ()
 ) -> Small[GraphFacts]:
     """The facts of all partitions. under : the sensitive codes under each of K nodes. One shuffle of the evidence; O(K p mu)."""
-    domains = generalized.quasi_identifiers(manifest).domains
+    domains, columns = generalized.quasi_identifiers(manifest).domains, len(_parts(matches, manifest))
 
     def facts(partition: int, group: Any) -> dict[str, Any]:
-        return facts_of(Graph.read(partition, group, len(domains)), domains, fingerprint, under)
+        return facts_of(Graph.read(partition, group, len(domains), columns), domains, fingerprint, under)
 
     by_partition = over_groups(matches, "partition", facts, _SCHEMA)
     best = {"n": "sum(n)", "best": "max(struct(worst, top, bottom, partition))"}
-    return Small.of_rows(aggregate(by_partition, ["kind", "key"], best), MAX_ROWS, _graph_facts)
+    return Small.of_rows(
+        aggregate(by_partition, ["kind", "key"], best), MAX_ROWS, lambda found: _graph_facts(found, columns)
+    )
 
 
-def _graph_facts(worst_cases: list[dict[str, Any]]) -> GraphFacts:
+def _parts(matches: DataFrame, manifest: Manifest) -> list[GuaranteePart]:
+    """What is promised of each sensitive column that the evidence has; of the first always."""
+    parts = (manifest.guarantee, *manifest.guarantee.also)
+    return [part for i, part in enumerate(parts) if i == 0 or f"s{i}" in matches.columns]
+
+
+def _of_column(kind: str, column: int) -> str:
+    """The kind of an entry that tells of one sensitive column."""
+    return kind if column == 0 else f"{kind} of column {column}"
+
+
+def _graph_facts(worst_cases: list[dict[str, Any]], columns: int = 1) -> GraphFacts:
     of: dict[str, dict[int, dict[str, Any]]] = {}
     for row in worst_cases:
         of.setdefault(row["kind"], {})[int(row["key"])] = row
     return GraphFacts(
         faults={k: (int(of[k][0]["n"]), of[k][0]["best"]["partition"]) for k in FAULTS if k in of},
-        shares=_fractions(of.get("share", {})),
-        beliefs=_fractions(of.get("belief", {})),
+        columns=tuple(_column_facts(of, column) for column in range(columns)),
         torn=(int(of["torn"][0]["n"]), of["torn"][0]["best"]["partition"]) if "torn" in of else None,
-        fewest=int(of["fewest"][0]["best"]["bottom"]) if "fewest" in of else 0,
         records=sum(int(r["n"]) for r in of.get("records of", {}).values()),
         dummies=sum(int(r["n"]) for r in of.get("dummies of", {}).values()),
         boxes=tuple(int(of["boxes"][k]["n"]) if "boxes" in of else 0 for k in range(PIECES)),
         nodes=_nodes(of),
+    )
+
+
+def _column_facts(of: Mapping[str, Mapping[int, dict[str, Any]]], column: int) -> ColumnFacts:
+    share, belief, fewest = (_of_column(kind, column) for kind in ("share", "belief", "fewest"))
+    return ColumnFacts(
+        _fractions(of.get(share, {})),
+        _fractions(of.get(belief, {})),
+        int(of[fewest][0]["best"]["bottom"]) if fewest in of else 0,
     )
 
 
@@ -118,7 +146,7 @@ def _fractions(by_code: Mapping[int, dict[str, Any]]) -> dict[int, tuple[Fractio
 class Graph:
     """The evidence of one partition of p records, in the order of their numbers.
 
-    codes    : (p,) each, of each quasi-identifier; own : (p,) sensitive codes; dummy, assigned : (p,)
+    codes    : (p,) each, of each quasi-identifier; own : (p,) sensitive codes; also : of further sensitive columns; dummy, assigned : (p,)
     matches  : (p, mu), None where the lists are empty or not equally long
     numbered : whether the records are 0, 1, ..., p - 1
     """
@@ -130,10 +158,12 @@ class Graph:
     matches: IntegerArray | None
     assigned: IntegerArray
     numbered: bool
+    also: tuple[IntegerArray, ...] = ()
 
     @staticmethod
-    def read(partition: int, group: Any, attributes: int) -> Graph:
-        """From an Arrow table of the evidence's columns, rows in any order. attributes : how many quasi-identifiers there are
+    def read(partition: int, group: Any, attributes: int, columns: int = 1) -> Graph:
+        """From an Arrow table of the evidence's columns, rows in any order. attributes, columns : how many quasi-identifiers and sensitive
+        columns there are
 
         What is null is no number of a record, and no dummy.
         """
@@ -148,7 +178,13 @@ class Graph:
             None if matches is None else matches[order],
             group.column("assigned").fill_null(-1).to_numpy()[order],
             np.array_equal(record[order], np.arange(len(record))),
+            tuple(group.column(f"s{i}").to_numpy()[order] for i in range(1, columns)),
         )
+
+    @property
+    def sensitive(self) -> tuple[IntegerArray, ...]:
+        """The codes of every sensitive column, (p,) each."""
+        return (self.own, *self.also)
 
     @property
     def usable(self) -> IntegerArray | None:
@@ -184,8 +220,11 @@ def facts_of(
             tell("regular")
         if not (matches == assigned[:, None]).any(axis=1).all() or not np.array_equal(np.sort(assigned), np.arange(p)):
             tell("assigned")
-        values = np.sort(graph.own[matches], axis=1)
-        _tell_values(tell, "share", values)
+        for i, own in enumerate(graph.sensitive):
+            values = np.sort(own[matches], axis=1)
+            _tell_values(tell, _of_column("share", i), values)
+            different = (np.diff(values, axis=1) != 0).sum(axis=1) + 1
+            tell(_of_column("fewest", i), bottom=int(different.min()))
         inside = [np.isin(graph.own, codes) for codes in under]
         for k, node in enumerate(inside):
             held = node[matches].sum(axis=1)
@@ -193,10 +232,10 @@ def facts_of(
                 tell("node share", key=k, top=int(held.max()), bottom=matches.shape[1])
             if (held == matches.shape[1]).any():
                 tell("telling", key=k, n=int((held == matches.shape[1]).sum()))
-        tell("fewest", bottom=int((np.diff(values, axis=1) != 0).sum(axis=1).min()) + 1)
         if not any(kind in ("matches", "regular", "assigned") for kind, *_ in entries) and not dummy.all():
             around = np.argsort(matches.ravel(), kind="stable").reshape(p, -1) // matches.shape[1]
-            _tell_values(tell, "belief", np.sort(graph.own[assigned][around[~dummy]], axis=1))
+            for i, own in enumerate(graph.sensitive):
+                _tell_values(tell, _of_column("belief", i), np.sort(own[assigned][around[~dummy]], axis=1))
             for k, node in enumerate(inside):
                 held = node[assigned][around[~dummy]].sum(axis=1)
                 if held.any():
@@ -277,35 +316,39 @@ def _person_side(facts: GraphFacts, manifest: Manifest) -> list[Check]:
 
     Not for rings (`nh`), nor where shared buckets were filled far apart: their promise is about a record's matches alone.
     """
-    asked, values = manifest.method.parameters, manifest.guarantee.values
-    if manifest.method.name != "heterogeneous" or asked.get("far_apart"):
+    if manifest.method.name != "heterogeneous" or manifest.method.parameters.get("far_apart"):
         return []
-    name, promise = "what may be believed of a person", "no value above its bound among the records that match a person"
+    parts = (manifest.guarantee, *manifest.guarantee.also)
+    return [_believed(column, facts.torn, manifest, part) for part, column in zip(parts, facts.columns, strict=False)]
+
+
+def _believed(facts: ColumnFacts, torn: tuple[int, int] | None, manifest: Manifest, part: GuaranteePart) -> Check:
+    """The same of one sensitive column."""
+    values, promise = part.values, "no value above its bound among the records that match a person"
+    name = "what may be believed of a person" + ("" if part is manifest.guarantee else f", of {part.sensitive}")
     try:
-        bounds = bounds_of_values(manifest)
+        bounds = bounds_of_values(manifest, part)
     except (AnonlibError, AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
-        return [Check(name, False, promise, f"the parameters state no bound: {problem}")]
+        return Check(name, False, promise, f"the parameters state no bound: {problem}")
     if not facts.beliefs or max(facts.beliefs) >= len(values):
-        return [Check(name, False, promise, "cannot be told from this evidence")]
+        return Check(name, False, promise, "cannot be told from this evidence")
     code, (belief, where) = max(facts.beliefs.items(), key=lambda item: item[1][0] / bounds[item[0]])
     broken = sum(share > bounds[v] for v, (share, _) in facts.beliefs.items())
-    return [
-        Check(
-            name=name,
-            passed=not broken and facts.torn is None,
-            asked=promise + ", which show every bucket once",
-            achieved=f"largest beside its bound: {text(belief)} of {text(bounds[code])}, {values[code].value!r}"
-            + (f"; {broken:,} values above" if broken else "")
-            + (f"; a bucket is shown twice around somebody in {facts.torn[0]:,} partitions" if facts.torn else ""),
-            evidence=f"in partition {where}" if broken else f"in partition {facts.torn[1]}" if facts.torn else None,
-        )
-    ]
+    return Check(
+        name=name,
+        passed=not broken and torn is None,
+        asked=promise + ", which show every bucket once",
+        achieved=f"largest beside its bound: {text(belief)} of {text(bounds[code])}, {values[code].value!r}"
+        + (f"; {broken:,} values above" if broken else "")
+        + (f"; a bucket is shown twice around somebody in {torn[0]:,} partitions" if torn else ""),
+        evidence=f"in partition {where}" if broken else f"in partition {torn[1]}" if torn else None,
+    )
 
 
 def same_boxes(published: BoxFacts, graph: GraphFacts, manifest: Manifest) -> Check:
-    """The published rows are the tight boxes of each record's matches with its assigned value, each as often; by a fingerprint."""
+    """The published rows are the tight boxes of each record's matches with its assigned values, each as often; by a fingerprint."""
     same = published.fingerprint == graph.boxes and published.measured.rows == graph.records
-    passed = same and not manifest.guarantee.also  # of a second sensitive column the graph knows nothing
+    passed = same and len(graph.columns) == 1 + len(manifest.guarantee.also)  # of other columns the graph knows nothing
     return Check(
         name="boxes",
         passed=passed,
@@ -315,7 +358,7 @@ def same_boxes(published: BoxFacts, graph: GraphFacts, manifest: Manifest) -> Ch
 
 
 def boxes_of(graph: Graph, domains: Sequence[Domain], fingerprint: BoxFingerprint) -> UInt64Array:
-    """(p,) hash of the tight box of each record's matches with the value assigned to it, recomputed from the graph; unusable graphs give
+    """(p,) hash of the tight box of each record's matches with the values assigned to it, recomputed from the graph; unusable graphs give
     boxes of nothing but the record itself."""
     p, matches = len(graph.own), graph.usable
     if matches is None:
@@ -328,7 +371,8 @@ def boxes_of(graph: Graph, domains: Sequence[Domain], fingerprint: BoxFingerprin
         else:
             assert isinstance(domain, CategoricalDomain)
             parts.append(_set_words(codes, fingerprint.members(domain.size)))
-    return fingerprint.rows(parts, graph.own[np.clip(graph.assigned, 0, p - 1)])
+    assigned = np.clip(graph.assigned, 0, p - 1)
+    return fingerprint.rows(parts, [own[assigned] for own in graph.sensitive])
 
 
 def _set_words(codes: IntegerArray, words: UInt64Array) -> UInt64Array:
@@ -342,7 +386,7 @@ def _set_words(codes: IntegerArray, words: UInt64Array) -> UInt64Array:
 
 def same_records(matches: DataFrame, manifest: Manifest, original: DataFrame) -> Small[bool]:
     """Whether the graph's real records are the original's, by a fingerprint under a fresh salt. Two scans, no shuffle."""
-    coded = _coded(original, manifest)
+    coded = _coded(original, manifest, _parts(matches, manifest))
     salt = fresh_salt()
 
     def fingerprint(frame: DataFrame) -> Small[tuple[int, tuple[int, int, int]]]:
@@ -353,9 +397,8 @@ def same_records(matches: DataFrame, manifest: Manifest, original: DataFrame) ->
     return Small.of([fingerprint(coded), fingerprint(_real(matches, coded))], lambda sums: sums[0] == sums[1])
 
 
-def _coded(original: DataFrame, manifest: Manifest) -> DataFrame:
-    part = manifest.guarantee
-    sensitive: Mapping[str, Sequence[str | None]] = {part.sensitive: [v.value for v in part.values]}
+def _coded(original: DataFrame, manifest: Manifest, parts: Sequence[GuaranteePart]) -> DataFrame:
+    sensitive: Mapping[str, Sequence[str | None]] = {part.sensitive: [v.value for v in part.values] for part in parts}
     return encode(original, generalized.quasi_identifiers(manifest), sensitive)
 
 
@@ -379,7 +422,7 @@ def records_of_graph(matches: DataFrame, manifest: Manifest, original: DataFrame
 
 def _differing(matches: DataFrame, manifest: Manifest, original: DataFrame) -> tuple[int, int]:
     """(records of the original that the graph has not, real records of the graph that the original has not). One shuffle of both."""
-    coded = _coded(original, manifest)
+    coded = _coded(original, manifest, _parts(matches, manifest))
     salt = fresh_salt()
     one = select(coded, {"row": row_hash(coded, salt=salt), "n": "1L"})
     real = _real(matches, coded)

@@ -36,7 +36,7 @@ class BoxFacts:
 
     ranges : {whole-number column: (min, max)}; attributes : of each quasi-identifier, in the manifest's order
     null_classes : rows without a class
-    fingerprint : of the rows as boxes of codes with their sensitive value (`anonlib.audit.generalized.fingerprint`), where it was asked for
+    fingerprint : of the rows as boxes of codes with sensitive values (`anonlib.audit.generalized.fingerprint`), where it was asked for
     """
 
     measured: Measured
@@ -77,10 +77,12 @@ class ClassFacts:
 
 @dataclass(frozen=True)
 class GraphFindings:
-    """What the evidence of a release without classes showed while it was at hand: checks of the graph, and what it keeps."""
+    """What the evidence of a release without classes showed while it was at hand: checks of the graph, and what it keeps of the sensitive
+    column; of further ones in `also`."""
 
     checks: tuple[Check, ...]
     worst_cases: WorstCases
+    also: tuple[WorstCases, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ random one. The mixing is SplitMix64's (Steele, Lea, Flood: Fast splittable pseu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,9 +33,12 @@ class BoxFingerprint:
         """(size + 1,) what tells that a value is in a set; the last one is for values outside the domain. Of a set: their sum."""
         return _mixed(_mixed(np.arange(size + 1, dtype=np.uint64) + self._start(1)) + self._start(2))
 
-    def rows(self, boxes: list[UInt64Array], sensitive: IntegerArray) -> UInt64Array:
-        """(n,) the hash of each row. boxes : of each quasi-identifier in order what tells its part of the box; sensitive : (n,) codes"""
-        hashed = _mixed(_bits(sensitive) + self._start(3))
+    def rows(self, boxes: list[UInt64Array], sensitive: Sequence[IntegerArray]) -> UInt64Array:
+        """(n,) the hash of each row. boxes : of each quasi-identifier in order what tells its part of the box; sensitive : (n,) codes of
+        each sensitive column, of which there is one or more"""
+        hashed = _mixed(_bits(sensitive[0]) + self._start(3))
+        for codes in sensitive[1:]:
+            hashed = _mixed(hashed * _STEP + _bits(codes))
         for part in boxes:
             hashed = _mixed(hashed + part) * _STEP
         return _mixed(hashed)

@@ -60,7 +60,7 @@ def judge(facts: GeneralizedFacts, manifest: Manifest, columns: Columns | None =
         checks += [_one_box(facts.classes[0], boxes), _sizes(manifest, sizes)]
     elif facts.graph is not None:
         checks += facts.graph.checks
-        worst_cases = [facts.graph.worst_cases]
+        worst_cases = [facts.graph.worst_cases, *facts.graph.also]
     shares: list[dict[str | None, str]] = []
     numbers: list[dict[str, str]] = []
     for part, cases in zip(parts, worst_cases, strict=False):

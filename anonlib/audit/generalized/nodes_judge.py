@@ -23,10 +23,13 @@ OWN = "thresholds as asked"
 NOTHING = NodeCase()
 
 
-def bounds_of_values(manifest: Manifest) -> list[Fraction]:
+def bounds_of_values(manifest: Manifest, part: GuaranteePart | None = None) -> list[Fraction]:
     """What each value may be of the records around a person: 1/l or (1 + beta) times its share of the table, or its own threshold where
-    that is lower. Raises AnonlibError, KeyError, TypeError, ValueError or ZeroDivisionError where the manifest states none."""
-    asked, values = manifest.method.parameters, manifest.guarantee.values
+    that is lower. part : of one of several sensitive columns, by default the first.
+
+    Raises AnonlibError, KeyError, TypeError, ValueError or ZeroDivisionError where the manifest states none.
+    """
+    asked, values = manifest.method.parameters, (part or manifest.guarantee).values
     total = sum(v.count for v in values)
     if asked.get("l") is not None:
         bounds = [Fraction(1, int(asked["l"]))] * len(values)

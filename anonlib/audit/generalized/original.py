@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,12 +26,13 @@ from anonlib.audit.verdict import Check
 from anonlib.engine.batches import partial_sums
 from anonlib.engine.checksum import row_hash, salted
 from anonlib.engine.codes import encode
+from anonlib.engine.compound import compound_text
 from anonlib.engine.domains import categories, numeric_bounds
 from anonlib.engine.relational import DataFrame, Small, aggregate, collected, rows, select, with_columns
 from anonlib.queries.box_members import MemberCounts, sides
 from anonlib.queries.boxes import Attribute, BoxReader, Intervals
 from anonlib.release import generalized
-from anonlib.release.manifest import GuaranteePart, Manifest, QuasiIdentifierPart
+from anonlib.release.manifest import Manifest, QuasiIdentifierPart
 from anonlib.spec.layouts import EC_ID
 from anonlib.sql import quoted
 
@@ -53,6 +54,8 @@ def compare(microdata: DataFrame, manifest: Manifest, original: DataFrame) -> li
         same_distribution(manifest.model_copy(update={"guarantee": part}), original)
         for part in (manifest.guarantee, *manifest.guarantee.also)
     ]
+    if manifest.guarantee.also and not generalized.has_classes(manifest):
+        of_columns.append(_same_combinations(microdata, manifest, original))
     checks = [columns, *collected([_domains(manifest, original), *of_columns])]
     if not all(check.passed for check in checks):
         return checks
@@ -115,12 +118,39 @@ def _same_domains(
     )
 
 
+def _same_combinations(microdata: DataFrame, manifest: Manifest, original: DataFrame) -> Small[Check]:
+    """Several sensitive columns are published together as one record has them: each combination as often as in the original. One shuffle
+    of the combinations of both."""
+    kinds = {part.sensitive: part.sensitive_type for part in (manifest.guarantee, *manifest.guarantee.also)}
+    combination = compound_text(kinds)
+    both = select(microdata, {"combination": combination, "more": "1L"}).unionAll(
+        select(original, {"combination": combination, "more": "-1L"})
+    )
+    differing = aggregate(both, ["combination"], {"more": "sum(more)"}).where("more <> 0")
+    sums = {"n": "count(1)", "one": "max(struct(abs(more), combination, more))"}
+    return Small.of_row(aggregate(differing, [], sums), _combinations)
+
+
+def _combinations(row: Mapping[str, Any]) -> Check:
+    one = row["one"]
+    return Check(
+        name="original: combinations of the sensitive columns",
+        passed=not row["n"],
+        asked="each combination of their values as often as in the original",
+        achieved=f"{int(row['n']):,} combinations differ",
+        evidence=None
+        if one is None
+        else f"{one['combination']!r}: published {int(one['more']):+,} times beside the original",
+    )
+
+
 def _coded(manifest: Manifest, original: DataFrame) -> DataFrame:
-    return encode(original, generalized.quasi_identifiers(manifest), _sensitive(manifest.guarantee))
+    return encode(original, generalized.quasi_identifiers(manifest), _sensitive(manifest))
 
 
-def _sensitive(part: GuaranteePart) -> dict[str, list[str | None]]:
-    return {part.sensitive: [value.value for value in part.values]}
+def _sensitive(manifest: Manifest) -> dict[str, list[str | None]]:
+    parts = (manifest.guarantee, *manifest.guarantee.also)
+    return {part.sensitive: [value.value for value in part.values] for part in parts}
 
 
 def _enough_in_each_box(microdata: DataFrame, manifest: Manifest, original: DataFrame) -> Check:
@@ -161,19 +191,17 @@ def _members(classes: Sequence[dict[str, Any]], manifest: Manifest) -> MemberCou
 
 
 def _each_in_some_box(microdata: DataFrame, manifest: Manifest, original: DataFrame) -> Check:
-    """Sampled records each lie in a published box beside their own sensitive value."""
+    """Sampled records each lie in a published box beside their own sensitive values."""
     salt = fresh_salt()
-    columns = [part.name for part in manifest.quasi_identifiers]
-    drawn_by = row_hash(original, [*columns, manifest.guarantee.sensitive], salt)
+    columns, sensitive = [part.name for part in manifest.quasi_identifiers], _sensitive(manifest)
+    drawn_by = row_hash(original, [*columns, *sensitive], salt)
     drawn = with_columns(original, {_DRAWN: drawn_by}).orderBy(quoted(_DRAWN)).limit(RECORDS).drop(_DRAWN)
     points = rows(_coded(manifest, drawn), RECORDS)
-    reader = BoxReader(
-        generalized.quasi_identifiers(manifest).domains, tuple(v.value for v in manifest.guarantee.values)
-    )
     kernel = _Points(
-        reader,
+        BoxReader(generalized.quasi_identifiers(manifest).domains),
         tuple(np.array([p[f"q{i}"] for p in points]) for i in range(len(columns))),
-        np.array([p["s0"] for p in points]),
+        tuple(tuple(values) for values in sensitive.values()),
+        np.array([[p[f"s{k}"] for k in range(len(sensitive))] for p in points]),
     )
     held = partial_sums(select(microdata, generalized.boxes(microdata, manifest)), kernel, len(points))
     lost = np.flatnonzero(held == 0)
@@ -192,10 +220,14 @@ def _each_in_some_box(microdata: DataFrame, manifest: Manifest, original: DataFr
 
 @dataclass(frozen=True)
 class _Points:
-    """Kernel over boxes: how many of them hold each point and have its sensitive value."""
+    """Kernel over boxes: how many of them hold each point and have its sensitive values.
+
+    values : of each sensitive column, in the order of their codes; sensitive : (points, columns) codes
+    """
 
     reader: BoxReader
     points: tuple[npt.NDArray[Any], ...]
+    values: tuple[tuple[str | None, ...], ...]
     sensitive: Int64Array
 
     def __call__(self, batches: Iterable[Any]) -> Float64Array:
@@ -203,9 +235,15 @@ class _Points:
         for batch in batches:
             for block in self.reader.blocks(batch):
                 sides = [_side(attribute) for attribute in self.reader.attributes(block)]
-                codes = self.reader.sensitive_codes(block)
-                for p, code in enumerate(self.sensitive):
-                    inside = np.flatnonzero(codes == code)
+                codes = np.stack(
+                    [
+                        replace(self.reader, sensitive=values).sensitive_codes(block, f"s{k}")
+                        for k, values in enumerate(self.values)
+                    ],
+                    axis=1,
+                )
+                for p, own in enumerate(self.sensitive):
+                    inside = np.flatnonzero((codes == own).all(axis=1))
                     for side, point in zip(sides, self.points, strict=True):
                         inside = inside[side(inside, point[p])]
                     total[p] += len(inside)

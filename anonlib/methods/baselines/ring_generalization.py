@@ -61,7 +61,7 @@ def nh(table: Microdata, wanted: RingGeneralization, run: Run) -> Draft:
     cut = boxed.cut_by_tree(coded, wanted.partition_size, requirement, run.say)
     run.say(f"dealing {coded.n:,} records to rings")
     kernel = Dealing(coded.domains, counts.m, wanted.l, requirement, wanted.partitions == "mondrian", run.key)
-    working = run.stage(WORKING, boxed.over_matches(coded, cut.records, kernel, PURPOSE, run.key))
+    working = run.stage(WORKING, boxed.over_matches(coded, cut.records, boxed.OneSensitive(kernel), PURPOSE, run.key))
     solver = classes.solver_part("ring_generalization", started, partitions=cut.number)
     guarantee = _guarantee(table, counts, wanted.l)
     return boxed.publish_matches(coded, working, guarantee, boxed.rows(statistics), solver, started, run)

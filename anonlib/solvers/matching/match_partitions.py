@@ -25,6 +25,7 @@ from anonlib.solvers.matching.beta_pools import alike, beta_pools
 from anonlib.solvers.matching.l_buckets import l_buckets
 from anonlib.solvers.matching.l_pools import l_pools
 from anonlib.solvers.matching.line_pools import line_pools
+from anonlib.solvers.matching.pair_pools import pair_pools
 
 WIDEST = Fraction(5, 4)
 ROOM = 10
@@ -41,12 +42,21 @@ class Bucketing:
         up or left out. Under l that is for `far_apart` alone.
     limits  : on values and on nodes above them, the promise on each value among them, where more is promised than l or likeness says; only
         where everything comes out even
+    codes   : (2, m) int64, of two sensitive columns: counts are then of the m combinations of their values, and l of the values of each;
+        these are the numbers of a combination's values
     """
 
     l: int | None  # noqa: E741  (the field's name)
     likeness: BetaLikeness | None
     dummies: bool | None = None
     limits: MatchLimits | None = None
+    codes: Int64Array | None = None
+
+    def least_bucket(self, n: int) -> int:
+        """How many of n records the largest bucket has at least, before pools are looked for; 0 where that cannot be said."""
+        if self.l is None:
+            return 0
+        return n // self.l if self.codes is None else n // self.l**2
 
     def buckets(self, counts: Int64Array) -> MatchBuckets | None:
         """The paper's buckets of records with (m,) counts of the sensitive values; None if there are none."""
@@ -60,6 +70,8 @@ class Bucketing:
         But for the paper's buckets, every record is in one and none is made up, and under l no value is in two buckets of a pool."""
         if self.likeness is None:
             assert self.l is not None
+            if self.codes is not None:
+                return pair_pools(counts, self.codes, self.l)
             return l_pools(counts, self.l) if self.limits is None else line_pools(counts, self.limits, MAX_BUCKET)
         if self.dummies is None:
             return beta_pools(counts, self.likeness, MAX_BUCKET, limits=self.limits)

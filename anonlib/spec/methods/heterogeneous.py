@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -11,7 +12,7 @@ from anonlib.exact import text
 from anonlib.hierarchy import Hierarchy
 from anonlib.spec.layouts import LayoutName
 from anonlib.spec.leaks import refuse_leak
-from anonlib.spec.method import Method
+from anonlib.spec.method import Method, SensitiveColumn
 from anonlib.spec.own_thresholds import read_thresholds, unknown_names
 from anonlib.spec.part import Fault, Flag, NotNegative, fault
 from anonlib.spec.sizes import Many, PartitionSize
@@ -23,7 +24,7 @@ PARTITION_SIZE = 1_000
 class Heterogeneous(Method):
     """Heterogeneous generalization: every record gets a box of its own, that of its matches.
 
-    l              : l matches with l different sensitive values
+    l              : l matches with l different sensitive values; of two sensitive columns, with l different values of each
     beta           : among the matches no sensitive value has more than (1 + beta) times its share of the table
     thresholds     : {node of the sensitive column's hierarchy, or value: the share that it may have among the matches}, beside l or beta
     matching       : how matches are found: "hungarian" (best), "sort_greedy" or "greedy" (fastest)
@@ -38,10 +39,13 @@ class Heterogeneous(Method):
 
     far_apart and refine let sensitive values and quasi-identifiers meet in one decision, which an adversary who knows the method can turn
     around (a pool that was not cut had a half that breaks the promise): for comparisons, and refused unless `allow_minimality_leak`.
+
+    Two sensitive columns go with l, matching and partition_size alone.
     """
 
     name: ClassVar[str] = "heterogeneous"
     layout: ClassVar[LayoutName] = "generalized"
+    sensitive_columns: ClassVar[int] = 2
     leaves_evidence: ClassVar[bool] = True
     reads_hierarchy: ClassVar[bool] = True
     bounds_nodes: ClassVar[bool] = True
@@ -79,6 +83,29 @@ class Heterogeneous(Method):
                 f"{other} knows no thresholds of nodes or values; leave one of the two out",
                 at="thresholds",
             )
+
+    def columns_faults(self, sensitive: Sequence[SensitiveColumn], ledger: bool) -> list[Fault]:
+        """Of two sensitive columns l is promised, and whatever bounds single values or fills the paper's buckets is left out."""
+        if len(sensitive) == 1:
+            return []
+        unsaid = "with two sensitive columns"
+        refused: list[tuple[bool, str, str]] = [
+            (self.beta is not None, "beta", "the promise is l-diversity of each; write l, or keep one column"),
+            (
+                bool(self.thresholds),
+                "thresholds",
+                "every value of either has the bound of l; leave them out, or keep one column",
+            ),
+            (self.far_apart, "far_apart", "no bucket is filled up; leave it out, or keep one column"),
+            (
+                self.remainder is not None,
+                "remainder",
+                "nobody is made up or left out; leave it out, or keep one column",
+            ),
+            (self.refine, "refine", "partitions are not cut on; leave it out, or keep one column"),
+            (ledger, "l", "releases of a ledger are not made; leave the ledger out, or keep one column"),
+        ]
+        return [(key, f"{unsaid}, {why}") for wrong, key, why in refused if wrong]
 
     def hierarchy_faults(self, hierarchy: Hierarchy | None) -> list[Fault]:
         """What is named must stand in the hierarchy, and a value's own threshold must be stricter than l."""
