@@ -33,8 +33,10 @@ from anonlib.release.manifest import (
     TablePart,
     ValuePart,
 )
+from anonlib.release.opened import Release
+from anonlib.screen import show_release
 from tests.engine.test_groups import blocks
-from tests.thorough import nightly
+from tests.thorough import THOROUGH, nightly, trials
 
 pytestmark = pytest.mark.spark
 SCHEMA = "age int, sex string, place string, stay int, drug string"
@@ -108,12 +110,22 @@ def manifest_of(people: list[tuple]) -> Manifest:
 
 
 @pytest.fixture(scope="module")
-def made(spark, tmp_path_factory):
-    """(the records, the release opened from disk)"""
-    people, home = patients(), tmp_path_factory.mktemp("pair") / "boxes"
-    spark.createDataFrame(rows_of(people), PUBLISHED).coalesce(1).write.parquet(str(home / MICRODATA))
+def made(spark):
+    """(the records, the release, which lies nowhere)"""
+    people = patients()
+    release = Release(spark, "nowhere", manifest_of(people))
+    release.tables = {MICRODATA: spark.createDataFrame(rows_of(people), PUBLISHED).coalesce(1)}
+    return people, release
+
+
+@pytest.fixture(scope="module")
+def written(made, tmp_path_factory):
+    """The same release, opened from disk."""
+    people, release = made
+    home = tmp_path_factory.mktemp("pair") / "boxes"
+    release.tables[MICRODATA].write.parquet(str(home / MICRODATA))
     (home / "manifest.json").write_text(manifest_of(people).to_json(), encoding="utf-8")
-    return people, anonlib.open_release(str(home), spark)
+    return anonlib.open_release(str(home), release.spark)
 
 
 def cells(release):
@@ -129,11 +141,11 @@ def true(people, meets) -> int:
 
 
 COUNTS = {
+    "age < 30 AND (stay = 1 OR drug = 'zidovudine') AND stay < 5": lambda r: (
+        r["age"] < 30 and (r["stay"] == 1 or r["drug"] == "zidovudine") and r["stay"] < 5
+    ),
     "drug = 'aspirin'": lambda r: r["drug"] == "aspirin",
     "stay >= 5 AND drug IS NULL": lambda r: r["stay"] >= 5 and r["drug"] is None,
-    "age < 30 AND (stay = 1 OR drug = 'zidovudine')": lambda r: (
-        r["age"] < 30 and (r["stay"] == 1 or r["drug"] == "zidovudine")
-    ),
     "sex = 'F' AND place = 'Lima' AND stay < 5 AND NOT drug = 'aspirin'": lambda r: (
         r["sex"] == "F" and r["place"] == "Lima" and r["stay"] < 5 and r["drug"] not in ("aspirin", None)
     ),
@@ -142,7 +154,7 @@ COUNTS = {
 
 def test_conditions_on_either_column_and_on_both(made):
     people, release = made
-    for text, meets in COUNTS.items():
+    for text, meets in list(COUNTS.items())[: trials(len(COUNTS), 1)]:
         found = release.count(text)
         assert found.estimate == pytest.approx(sum(share for cell, share in cells(release) if meets(cell))), text
         assert found.low <= true(people, meets) <= found.high
@@ -159,13 +171,20 @@ def grouped(release, by, meets=lambda cell: True) -> dict:
     return found
 
 
-def test_groups_by_both_columns_or_by_one(made):
-    people, release = made
+@nightly
+def test_groups_by_both_columns(made):
+    release = made[1]
     both = release.distribution(["sex"], where="age < 35")
     assert both.columns == ["sex", "stay", "drug", *ESTIMATES]
     wanted = grouped(release, ("sex", "stay", "drug"), lambda cell: cell["age"] < 35)
     found = {(r.sex, r.stay, r.drug): r.estimate for r in both.collect() if r.estimate}
     assert found == pytest.approx(wanted)
+    with pytest.raises(SpecError, match="named twice"):
+        release.group_by("drug", "drug")
+
+
+def test_groups_by_one_column_among_records_with_a_value_of_the_other(made):
+    people, release = made
     one = release.group_by("DRUG", "sex", where="stay = 1 AND age < 35")
     assert one.columns == ["sex", "drug", *ESTIMATES]
     wanted = grouped(release, ("sex", "drug"), lambda cell: cell["age"] < 35 and cell["stay"] == 1)
@@ -176,15 +195,14 @@ def test_groups_by_both_columns_or_by_one(made):
         assert row.low <= met <= row.high
     with pytest.raises(SpecError, match="tells all of them"):
         release.group_by("drug", "sex", where="drug = 'aspirin'")
-    with pytest.raises(SpecError, match="named twice"):
-        release.group_by("drug", "drug")
 
 
 def test_means_among_records_with_a_value_of_the_other_column(made):
     people, release = made
-    of_all = [p[3] for p in people if p[4] == "aspirin"]
-    found = release.mean("stay", where="drug = 'aspirin'")
-    assert (found.estimate, found.estimator) == (pytest.approx(sum(of_all) / len(of_all)), "exact")
+    if THOROUGH:
+        of_all = [p[3] for p in people if p[4] == "aspirin"]
+        found = release.mean("stay", where="drug = 'aspirin'")
+        assert (found.estimate, found.estimator) == (pytest.approx(sum(of_all) / len(of_all)), "exact")
     weights = grouped(release, ("stay",), lambda c: c["sex"] == "F" and c["drug"] == "aspirin")
     women = release.mean("stay", where="sex = 'F' AND drug = 'aspirin'")
     assert women.estimate == pytest.approx(sum(v * w for (v,), w in weights.items()) / sum(weights.values()))
@@ -194,7 +212,7 @@ def test_means_among_records_with_a_value_of_the_other_column(made):
 ATTACKED = ("homogeneity", "skewness", "elimination", "naive Bayes", "deFinetti")
 
 
-@nightly  # of classes beside two columns at every change, against enumeration: `test_evaluate_generalized.py`
+@nightly
 def test_an_evaluation_asks_for_both_columns_and_attacks_each(spark, made):
     people, release = made
     original = spark.createDataFrame(people, SCHEMA)
@@ -226,10 +244,10 @@ def test_an_evaluation_asks_for_both_columns_and_attacks_each(spark, made):
 
 
 @nightly
-def test_a_report_shows_both_columns(spark, made):
+def test_a_report_shows_both_columns(spark, made, written):
     pytest.importorskip("matplotlib")
-    people, release = made
-    page = workflow.report(release, spark.createDataFrame(people, SCHEMA), checked=True).html
+    people = made[0]
+    page = workflow.report(written, spark.createDataFrame(people, SCHEMA), checked=True).html
     for words in (
         "Shares of stay",
         "Shares of drug",
@@ -242,8 +260,8 @@ def test_a_report_shows_both_columns(spark, made):
 
 
 @nightly
-def test_on_the_command_line(made, door):
-    release = made[1]
+def test_on_the_command_line(written, door):
+    release = written
     asked = json.loads(door.call("query", release.path, "stay = 1 AND drug = 'aspirin'", "--json").out)
     assert asked["low"] == asked["high"]
     groups = json.loads(door.call("query", release.path, "stay < 5", "--by", "sex", "--by", "drug", "--json").out)
@@ -252,13 +270,58 @@ def test_on_the_command_line(made, door):
     assert mean["estimator"] == "exact"
 
 
+@nightly
+def test_a_published_release_is_read_alike(spark, tmp_path, capsys):
+    """240 persons, l = 3 in each of two columns: what is certain holds, and no attack is above its bound."""
+    pytest.importorskip("matplotlib")
+    draw = random.Random(3)
+    people = [
+        (draw.randrange(20, 44), draw.choice("FM"), draw.choice(PLACES), STAYS[i % 4], DRUGS[(i + i // 4 % 3) % 4])
+        for i in range(240)
+    ]
+    frame = spark.createDataFrame(people, SCHEMA)
+    release = anonlib.heterogeneous(
+        frame,
+        quasi_identifiers=[{"name": "age", "type": "numeric"}, "sex", "place"],
+        sensitive=["stay", "drug"],
+        missing={"sensitive": "keep"},
+        l=3,
+        partition_size=80,
+        output=str(tmp_path / "release"),
+    )
+    for text, meets in COUNTS.items():
+        found = release.count(text)
+        assert found.low <= true(people, meets) <= found.high, text
+    exact = release.count("drug = 'aspirin' OR stay = 1")
+    assert exact.low == exact.high == sum(p[4] == "aspirin" or p[3] == 1 for p in people)
+    took = [p[3] for p in people if p[4] == "aspirin"]
+    assert release.mean("stay", where="drug = 'aspirin'").estimate == pytest.approx(sum(took) / len(took))
+    for row in release.group_by("sex", "drug").collect():
+        assert row.low <= sum(p[1] == row.sex and p[4] == row.drug for p in people) <= row.high
+    found = anonlib.evaluate(release, frame, queries=100, seed=1, attacks=True)
+    for column in ("stay", "drug"):
+        eliminated = found.attacks[f"elimination, {column}"]
+        assert (eliminated["above"], eliminated["guarantee"]) == (0, pytest.approx(1 / 3))
+        assert eliminated["persons"] > 0
+    page = workflow.report(release, frame)
+    assert page.passed
+    for part in (release.manifest.guarantee, *release.manifest.guarantee.also):
+        assert f"Shares of {part.sensitive}" in page.html
+        assert f"The promise about {part.sensitive}" in page.html
+    show_release(release)
+    shown = " ".join(capsys.readouterr().out.split())
+    for part in (release.manifest.guarantee, *release.manifest.guarantee.also):
+        assert " ".join(part.words.split()) in shown
+
+
 # --- docs/analyst.md, "Two sensitive columns": without anonlib ------------------------------------------------------------------------
 
 HEADING = "Two sensitive columns"
 
 
-def test_the_analysts_page_on_boxes_beside_two_columns(spark, made):
-    release = made[1]
+@nightly
+def test_the_analysts_page_on_boxes_beside_two_columns(spark, written):
+    release = written
     release.tables[MICRODATA].createOrReplaceTempView(MICRODATA)
     count, means = (spark.sql(query).collect() for query in blocks(HEADING, "sql")[:2])
     known = release.count("sex = 'F' AND stay >= 3 AND drug = 'zidovudine'")

@@ -95,11 +95,14 @@ def test_a_release_keeps_the_thresholds_of_both_columns(door):
     of_groups = {(r["country"], r["illness"], r["drug"]): (r["low"], r["high"]) for r in groups}
     for key, n in Counter((r["country"], r["illness"], r["drug"]) for r in records).items():
         assert of_groups[key][0] <= n <= of_groups[key][1]
-    _grouped_by_one(opened, records)
-    _averaged(opened, records)
-    _without_anonlib(door.spark, opened)
+    young = opened.mean("drug", where="age < 40 AND (illness = 'flu' OR drug = 1)")
+    assert min(DRUGS) <= young.estimate <= max(DRUGS)
+    assert young.estimator in ("shrunk", "unbiased")
     _tampered(door, outcome, st)
     if THOROUGH:
+        _grouped_by_one(opened, records)
+        _averaged(opened, records)
+        _without_anonlib(door.spark, opened)
         _the_other_verbs(door, outcome, opened, source)
 
 
@@ -122,14 +125,11 @@ def _grouped_by_one(opened, records) -> None:
 
 
 def _averaged(opened, records) -> None:
-    """Means of the numeric one: of all and by the other column exact, by quasi-identifiers estimated."""
+    """Means of the numeric one: of all, and by the other column, exact."""
     assert opened.mean("drug").estimate == pytest.approx(sum(r["drug"] for r in records) / len(records))
     flu = [r["drug"] for r in records if r["illness"] == "flu"]
     found = opened.mean("DRUG", where="illness = 'flu'")
     assert (found.estimate, found.estimator, found.standard_error) == (pytest.approx(sum(flu) / len(flu)), "exact", 0)
-    young = opened.mean("drug", where="age < 40 AND (illness = 'flu' OR drug = 1)")
-    assert min(DRUGS) <= young.estimate <= max(DRUGS)
-    assert young.estimator in ("shrunk", "unbiased")
     with pytest.raises(anonlib.SpecError, match="asks for sensitive values"):
         opened.mean("age", where="illness = 'flu'")
 
