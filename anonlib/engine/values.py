@@ -61,9 +61,9 @@ def with_values(
         }
         return frame.withColumn("anonlib coded", F.expr(code)).withColumns(values).drop("anonlib coded")
     inner = [f"anonlib value {k}" for k in range(len(types))]
-    schema = ", ".join(["`anonlib code` int", *(f"{quoted(name)} string" for name in inner)])
+    schema = ", ".join(["`anonlib listed` int", *(f"{quoted(name)} string" for name in inner)])
     known = small_table(frame, schema, [(i, *row) for i, row in enumerate(texts)]).select(
-        "anonlib code",
+        "anonlib listed",
         *[
             F.expr(typed_value(quoted(k), kind)).alias(name)
             for k, (name, kind) in zip(inner, types.items(), strict=True)
@@ -71,6 +71,6 @@ def with_values(
     )
     # a left join, so that no filter on the code is made up and moved below the task that computes it
     joined = frame.withColumn("anonlib coded", F.expr(code)).join(
-        known.hint("broadcast"), F.expr("`anonlib coded` = `anonlib code`"), "left"
+        known.hint("broadcast"), F.expr("`anonlib coded` = `anonlib listed`"), "left"
     )
-    return joined.drop("anonlib coded", "anonlib code")
+    return joined.drop("anonlib coded", "anonlib listed")

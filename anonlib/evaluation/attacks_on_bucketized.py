@@ -14,13 +14,14 @@ from anonlib.engine.relational import DataFrame, aggregate, rows, select
 from anonlib.engine.statistics import value_text
 from anonlib.engine.tables import types
 from anonlib.engine.values import small_table
+from anonlib.evaluation import one_column
 from anonlib.evaluation.attacks import Attack, Corruption
 from anonlib.evaluation.attacks_bounds import Bounds, thresholds
 from anonlib.evaluation.attacks_decisions import minimality_words
 from anonlib.evaluation.attacks_groups import Tally, added
 from anonlib.evaluation.attacks_homogeneity import homogeneity
 from anonlib.evaluation.attacks_join import by_looks, joined
-from anonlib.evaluation.attacks_registry import BUCKETIZED, figures_by_attack
+from anonlib.evaluation.attacks_registry import BUCKETIZED, figures_by_attack, figures_by_column
 from anonlib.evaluation.attacks_sample import Sample
 from anonlib.evaluation.attacks_skewness import skewness
 from anonlib.evaluation.attacks_unmixing import Learnt
@@ -44,14 +45,35 @@ MAX_TASKS = 2_000
 def attacks(
     tables: Mapping[str, DataFrame], manifest: Manifest, original: DataFrame, seed: int = 0
 ) -> dict[str, dict[str, Any]]:
-    """{attack: its figures, or words}, as `attacks_registry.figures_by_attack` has them."""
+    """{attack: its figures, or words}, as `attacks_registry.figures_by_column` has them: each sensitive column in turn."""
+    names = [c.name for c in manifest.tables[QIT].columns if c.role == "quasi_identifier"]
+    looks = joined(original, names, tables[QIT], manifest)
+    return figures_by_column(
+        {
+            of_one.guarantee.sensitive: _on_one_column(own, of_one, original, names, looks, seed)
+            for own, of_one in one_column.of_buckets(tables, manifest)
+        }
+    )
+
+
+def _on_one_column(
+    tables: Mapping[str, DataFrame],
+    manifest: Manifest,
+    original: DataFrame,
+    names: Sequence[str],
+    looks: Attack,
+    seed: int,
+) -> dict[str, dict[str, Any]]:
+    """The attacks on the one sensitive column of a release, as `attacks_registry.figures_by_attack` has them.
+
+    names : of the quasi-identifiers; looks : re-identification by them
+    """
     part = manifest.guarantee
     fakes = int(manifest.method.parameters.get("fake_values", 0))
     tasks = max(2, min(MAX_TASKS, manifest.rows.published // ROWS_PER_TASK))
     lists = listed(tables[ST], part).repartition(tasks)
-    names = [c.name for c in manifest.tables[QIT].columns if c.role == "quasi_identifier"]
     played = [
-        joined(original, names, tables[QIT], manifest),
+        looks,
         *of_groups(lists, part, thresholds(part), fakes),
         *corruption_attacks(lists, manifest, fakes, seed),
     ]

@@ -15,6 +15,8 @@ from anonlib.evaluation.attacks_registry_words import BY_MANY
 BUCKETIZED, CLASSES, MATCHED, PERTURBED = "bucketized", "classes", "matched", "perturbed"
 """Kinds of release: buckets; boxes of equivalence classes; a box for each record; perturbed values."""
 LAYOUTS = (BUCKETIZED, CLASSES, MATCHED, PERTURBED)
+OF_ROWS = ("re-identification",)
+"""Attacks that find a person's row, whatever is sensitive in it."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,28 @@ REGISTRY: tuple[Entry, ...] = (
         },
     ),
 )
+
+
+def figures_by_column(of: Mapping[str, Mapping[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """{attack: its figures} of a release with these sensitive columns, in the order of the registry, from {column: those on it alone}.
+
+    Of several columns an attack on values is reported as "attack, column"; one on rows, whatever they hold, and one that is not played for
+    the same reason on any, stand once, under their names.
+    """
+    first = next(iter(of.values()))
+    if len(of) == 1:
+        return dict(first)
+    answer: dict[str, dict[str, Any]] = {}
+    for entry in REGISTRY:
+        for name in dict.fromkeys(name for each in of.values() for name in each if entry.covers(name)):
+            own = {column: each[name] for column, each in of.items() if name in each}
+            words = {each["words"] for each in own.values() if set(each) == {"words"}}
+            alike = len(own) == len(of) and all(set(each) == {"words"} for each in own.values()) and len(words) == 1
+            if entry.name in OF_ROWS or alike:
+                answer[name] = first[name]
+            else:
+                answer |= {f"{name}, {column}": each for column, each in own.items()}
+    return answer
 
 
 def figures_by_attack(kind: str, attacks: Sequence[Attack], words: Mapping[str, str]) -> dict[str, dict[str, Any]]:

@@ -49,9 +49,9 @@ def evaluate(
     attacks  : play those of `anonlib.evaluation.attacks_registry` that apply
 
     Spark jobs: one per attribute for the domains, one for the true counts, three for the estimates, one for MSBS, one for the risks,
-    six for the attacks;
-    never one per query. Of two sensitive columns queries ask for combinations of their values, and no attacks are played. Raises SpecError
-    for those, for a column of the release that the original lacks, or a domain that is too large.
+    six for the attacks on a sensitive column;
+    never one per query. Of two sensitive columns queries ask for combinations of their values, and attacks are played on each in turn.
+    Raises SpecError for a column of the release that the original lacks, or a domain that is too large.
     """
     sensitive = manifest.guarantee.sensitive
     attributes = [c.name for c in manifest.tables[QIT].columns if c.role == "quasi_identifier"]
@@ -61,18 +61,12 @@ def evaluate(
             f"the original table has no column {absent[0]!r}, which the release has; is it the table it was made from? "
             f"It has {', '.join(original.columns)}"
         )
-    if manifest.guarantee.also:
-        if attacks:
-            raise SpecError(
-                f"no attacks are played on two sensitive columns ({' and '.join(sensitive_columns(manifest))}) of a bucketized release; "
-                "leave attacks out"
-            )
-        tables, original = _combined(tables, manifest, original)
+    combined, records = _combined(tables, manifest, original) if manifest.guarantee.also else (tables, original)
     workload = in_workload(
-        domains(original, [*attributes, sensitive]), sensitive, queries, selectivity, seed, dimensions
+        domains(records, [*attributes, sensitive]), sensitive, queries, selectivity, seed, dimensions
     )
-    actual = true_counts(original, workload, manifest.rows.published)
-    estimated = estimates(tables, workload, manifest)
+    actual = true_counts(records, workload, manifest.rows.published)
+    estimated = estimates(combined, workload, manifest)
     d = np.array([query.dimensions(sensitive) for query in workload.queries])
     return Evaluation(
         measures={"msbs": msbs(tables[QIT])},

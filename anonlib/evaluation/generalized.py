@@ -1,14 +1,14 @@
 """What a generalized release is worth beside the table it was made from: loss, errors of range queries, cells of a data cube, attacks.
 
 Jobs, whatever the number of queries: one for losses, two for the workload (original, release), two for the cube, one for risks (two
-without classes), and with attacks two for naive Bayes and three for the minimality check. Each is one pass; a release with classes is
-grouped by class for it (one shuffle).
+without classes), and with attacks two for naive Bayes and three for the minimality check; the cube and the attacks with each sensitive
+column. Each is one pass; a release with classes is grouped by class for it (one shuffle).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -24,17 +24,18 @@ from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, selec
 from anonlib.engine.values import small_table
 from anonlib.errors import SpecError
 from anonlib.evaluation import attacks_on_generalized as on_boxes
+from anonlib.evaluation import one_column
 from anonlib.evaluation.attacks_around import Persons
 from anonlib.evaluation.attacks_decisions import minimality_words
 from anonlib.evaluation.attacks_minimality import minimality
 from anonlib.evaluation.attacks_registry import CLASSES as CLASSES_OF
-from anonlib.evaluation.attacks_registry import MATCHED, figures_by_attack
+from anonlib.evaluation.attacks_registry import MATCHED, figures_by_attack, figures_by_column
 from anonlib.evaluation.class_sizes import sizes_by, sizes_of
 from anonlib.evaluation.evaluation import Evaluation, RelativeErrors
 from anonlib.evaluation.range_workload import RangeWorkload, range_workload
 from anonlib.evaluation.risks import RiskMeasures
 from anonlib.exact import exact
-from anonlib.queries.box_batch import BoxEstimates, PointCounts
+from anonlib.queries.box_batch import BoxEstimates, PointCounts, codes_name
 from anonlib.queries.box_members import MemberCounts, Members, sides
 from anonlib.queries.boxes import BoxReader, Intervals
 from anonlib.queries.cells import BoxCells, Cells, Cube, PointCells, divergence
@@ -70,32 +71,44 @@ def evaluate(
     dimensions : how many quasi-identifiers a query asks about (3 when not given)
     attacks  : play those of `anonlib.evaluation.attacks_registry` that apply
 
+    Of several sensitive columns a query asks for values of each; cells are counted, and attacks played, with each in turn.
+
     Raises SpecError for a column that the original lacks, and AnonlibError when its values are not those of the release.
     """
     prepared = Prepared.of(tables[MICRODATA], manifest, original)
-    part = manifest.guarantee
+    apart = prepared.by_column(original)
+    secret = (manifest.guarantee.sensitive, *prepared.further)
     workload = range_workload(
-        prepared.quasi_identifiers, part.sensitive, prepared.values, queries, selectivity, seed, dimensions
+        prepared.quasi_identifiers,
+        manifest.guarantee.sensitive,
+        prepared.values,
+        queries,
+        selectivity,
+        seed,
+        dimensions,
+        prepared.further,
     )
     actual, estimated = true_counts(prepared, workload), estimates(prepared, workload)
-    lambdas = np.array([query.dimensions(part.sensitive) for query in workload.queries])
-    measures = losses(prepared)
+    lambdas = np.array([query.dimensions(*secret) for query in workload.queries])
     classes = generalized.has_classes(manifest)
-    sample = sampled(prepared, seed) if attacks or not classes else None
-    level = min(CUBE_LEVEL, len(prepared.quasi_identifiers.columns))
-    if cube_of(prepared, level).length <= MAX_CELLS:
-        measures[f"kl_{level}"] = cube_divergence(prepared, level)
+    played = apart if attacks else apart[: 0 if classes else 1]
+    samples = [(one, sampled(one, seed)) for one in played]
     return Evaluation(
-        measures=measures,
+        measures=losses(prepared) | divergences(apart),
         errors=RelativeErrors.of(actual, estimated),
         by_group=RelativeErrors.by(lambdas, actual, estimated),
         grouped_by="quasi-identifiers in the query",
         workload=workload,
         actual=actual,
         estimated=estimated,
-        attacks=attack(prepared, sample, seed) if attacks and sample is not None else {},
-        risks=risks_of_classes(prepared) if sample is None or classes else risks_of_boxes(*sample),
+        attacks=_attacks(samples, seed) if attacks else {},
+        risks=risks_of_classes(prepared) if classes else risks_of_boxes(*samples[0][1]),
     )
+
+
+def _attacks(samples: Sequence[tuple[Prepared, tuple[Persons, Float64Array]]], seed: int) -> dict[str, dict[str, Any]]:
+    """The attacks on each sensitive column, as `attacks_registry.figures_by_column` has them. samples : as `sampled`, by column."""
+    return figures_by_column({one.manifest.guarantee.sensitive: attack(one, drawn, seed) for one, drawn in samples})
 
 
 @dataclass(frozen=True)
@@ -104,6 +117,7 @@ class Prepared:
 
     boxes  : one row per class, or per record without classes: qI_lo, qI_hi, qI_set, codes, counts (of sensitive values), ec_id if any
     points : the original as codes q0, q1, ..., s0; values : sensitive values in the order of their codes, by number where they are numbers
+    further : {further sensitive column: its values}; boxes have codes1, ... of them, and points s1, ...
     """
 
     manifest: Manifest
@@ -112,6 +126,7 @@ class Prepared:
     boxes: DataFrame
     points: DataFrame
     microdata: DataFrame
+    further: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
 
     @staticmethod
     def of(microdata: DataFrame, manifest: Manifest, original: DataFrame) -> Prepared:
@@ -119,25 +134,39 @@ class Prepared:
 
         Raises SpecError for a column of the release that the original lacks.
         """
-        part = manifest.guarantee
-        wanted = [*(p.name for p in manifest.quasi_identifiers), part.sensitive]
+        wanted = [*(p.name for p in manifest.quasi_identifiers), *generalized.sensitive_columns(manifest)]
         absent = [name for name in wanted if name not in original.columns]
         if absent:
             raise SpecError(
                 f"the original table has no column {absent[0]!r}, which the release has; is it the table it was made from? "
                 f"It has {', '.join(original.columns)}"
             )
-        quasi_identifiers, values = generalized.quasi_identifiers(manifest), ordered_values(part)
+        quasi_identifiers = generalized.quasi_identifiers(manifest)
+        parts = (manifest.guarantee, *manifest.guarantee.also)
+        values = {part.sensitive: ordered_values(part) for part in parts}
         tasks = _tasks(manifest.rows.published)
-        points = encode(original, quasi_identifiers, {part.sensitive: values}).repartition(tasks)
+        points = encode(original, quasi_identifiers, values).repartition(tasks)
+        first, *further = values
         return Prepared(
             manifest,
             quasi_identifiers,
-            values,
-            _boxes(microdata, manifest, values).repartition(tasks),
+            values[first],
+            _boxes(microdata, manifest, list(values.values())).repartition(tasks),
             points,
             microdata,
+            {name: values[name] for name in further},
         )
+
+    def by_column(self, original: DataFrame) -> list[Prepared]:
+        """The same for each sensitive column as if there were no other; of one column, itself."""
+        if not self.further:
+            return [self]
+        return [Prepared.of(self.microdata, one, original) for one in one_column.of_boxes(self.manifest)]
+
+    @property
+    def sizes_of_further(self) -> tuple[int, ...]:
+        """How many values each further sensitive column has."""
+        return tuple(len(values) for values in self.further.values())
 
     @property
     def reader(self) -> BoxReader:
@@ -154,33 +183,36 @@ def ordered_values(part: GuaranteePart) -> tuple[str | None, ...]:
         return values
 
 
-def _boxes(microdata: DataFrame, manifest: Manifest, values: Sequence[str | None]) -> DataFrame:
-    """One row per class (per record without classes) with its box and its sensitive codes and their counts."""
+def _boxes(microdata: DataFrame, manifest: Manifest, values: Sequence[Sequence[str | None]]) -> DataFrame:
+    """One row per class (per record without classes) with its box, its sensitive codes and their counts. values : of each column."""
     read = select(microdata, generalized.boxes(microdata, manifest))
     box = [name for name in read.columns if name.startswith("q")]
-    known = small_table(
-        microdata, "key string, code int", [("" if v is None else f"={v}", i) for i, v in enumerate(values)]
-    )
     kept = {name: name for name in box} | ({EC_ID: EC_ID} if generalized.has_classes(manifest) else {})
-    keyed = select(read, kept | {"key": "coalesce(concat('=', s0), '')"}).join(known, "key", "left")
-    coded = select(keyed, kept | {"code": f"coalesce(code, {len(values)})"})
+    coded = select(read, kept | {f"key{i}": f"coalesce(concat('=', s{i}), '')" for i in range(len(values))})
+    for i, own in enumerate(values):
+        pairs = [("" if v is None else f"={v}", code) for code, v in enumerate(own)]
+        coded = coded.join(small_table(microdata, f"key{i} string, code{i} int", pairs), f"key{i}", "left")
+    codes = [f"code{i}" for i in range(len(values))]
+    coded = select(coded, kept | {f"code{i}": f"coalesce(code{i}, {len(own)})" for i, own in enumerate(values)})
     if not generalized.has_classes(manifest):
-        return select(coded, {name: name for name in box} | {"codes": "array(code)", "counts": "array(1L)"})
-    cells = aggregate(coded, [EC_ID, "code"], {"c": "count(1)", **{name: f"first({name})" for name in box}})
-    pairs = "collect_list(struct(code, c))"
-    classes = aggregate(cells, [EC_ID], {"pairs": pairs, **{name: f"first({name})" for name in box}})
-    return select(classes, kept | {"codes": "pairs.code", "counts": "pairs.c"})
+        lists = {codes_name(i): f"array({code})" for i, code in enumerate(codes)}
+        return select(coded, {name: name for name in box} | lists | {"counts": "array(1L)"})
+    cells = aggregate(coded, [EC_ID, *codes], {"c": "count(1)", **{name: f"first({name})" for name in box}})
+    entries = f"collect_list(struct({', '.join(codes)}, c))"
+    classes = aggregate(cells, [EC_ID], {"entries": entries, **{name: f"first({name})" for name in box}})
+    lists = {codes_name(i): f"entries.{code}" for i, code in enumerate(codes)}
+    return select(classes, kept | lists | {"counts": "entries.c"})
 
 
 def true_counts(prepared: Prepared, workload: RangeWorkload) -> Float64Array:
     """(Q,) how many records of the original meet each query. One job."""
-    kernel = PointCounts(workload.batch(), len(prepared.values))
+    kernel = PointCounts(workload.batch(), len(prepared.values), prepared.sizes_of_further)
     return np.rint(partial_sums(prepared.points, kernel, len(workload.queries)))
 
 
 def estimates(prepared: Prepared, workload: RangeWorkload) -> Float64Array:
     """(Q,) the release's estimate of each query; dummies and suppressed records are allowed for on average. One job."""
-    kernel = BoxEstimates(prepared.reader, workload.batch())
+    kernel = BoxEstimates(prepared.reader, workload.batch(), prepared.sizes_of_further)
     return partial_sums(prepared.boxes, kernel, len(workload.queries)) * generalized.records_per_row(prepared.manifest)
 
 
@@ -242,6 +274,17 @@ def cube_of(prepared: Prepared, level: int) -> Cube:
     """The data cube of the release: the group-bys over `level` quasi-identifiers and the sensitive attribute."""
     cells = [Cells.of(c.domain, None if c.low is None else (c.low, c.high)) for c in prepared.quasi_identifiers.columns]
     return Cube(tuple(cells), level, len(prepared.values))
+
+
+def divergences(apart: Sequence[Prepared]) -> dict[str, float]:
+    """`cube_divergence` with each sensitive column, of those whose cubes are small enough. Two jobs each."""
+    measured = {}
+    for one in apart:
+        level = min(CUBE_LEVEL, len(one.quasi_identifiers.columns))
+        if cube_of(one, level).length <= MAX_CELLS:
+            name = f"kl_{level}" if len(apart) == 1 else f"kl_{level} of {one.manifest.guarantee.sensitive}"
+            measured[name] = cube_divergence(one, level)
+    return measured
 
 
 def cube_divergence(prepared: Prepared, level: int = CUBE_LEVEL) -> float:

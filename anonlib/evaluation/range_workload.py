@@ -1,7 +1,8 @@
 """The workload `range` (SABRE, section 6.2; heterogeneous generalization, section 5): intervals on a few attributes and the sensitive one.
 
 Each query draws lambda quasi-identifiers; on each of them, and on the sensitive attribute, it asks for a random interval of length
-|A| theta^(1 / (lambda + 1)), so that it meets a share theta of the records if attributes are uniform and independent. Categorical
+|A| theta^(1 / (lambda + 1)), so that it meets a share theta of the records if attributes are uniform and independent; on each of c
+sensitive attributes where there are several, then of length |A| theta^(1 / (lambda + c)). Categorical
 attributes are intervals of codes: leaf order of the hierarchy, else text order. Whole-number lengths are rounded up, exactly.
 
 No privacy rests on these draws, so a plain seeded generator serves.
@@ -10,13 +11,14 @@ No privacy rests on these draws, so a plain seeded generator serves.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from anonlib.arrays import Int64Array
 from anonlib.domains import CategoricalDomain
 from anonlib.engine.domains import QuasiIdentifier, QuasiIdentifiers
 from anonlib.errors import SpecError
@@ -32,15 +34,15 @@ class RangeQuery:
 
     within: dict[str, tuple[Any, Any]]
 
-    def dimensions(self, sensitive: str) -> int:
-        """lambda, the number of quasi-identifiers it asks about."""
-        return len(self.within) - (sensitive in self.within)
+    def dimensions(self, *sensitive: str) -> int:
+        """lambda, the number of quasi-identifiers it asks about. sensitive : the columns that are none."""
+        return len(self.within) - sum(name in self.within for name in sensitive)
 
 
 @dataclass(frozen=True)
 class RangeWorkload:
     """Queries with what they were drawn from. `attributes` are the quasi-identifiers in the order of their columns, `values` the sensitive
-    values in the order of their codes."""
+    values in the order of their codes; `further` are those of further sensitive columns, {column: its values}."""
 
     kind: str
     seed: int
@@ -49,6 +51,7 @@ class RangeWorkload:
     attributes: tuple[str, ...]
     values: tuple[str | None, ...]
     queries: tuple[RangeQuery, ...]
+    further: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
 
     def predicate(self, number: int) -> str:
         """Query `number` for people, in codes (see `anonlib.engine.numeric_codes` and the manifest's domains)."""
@@ -67,7 +70,8 @@ class RangeWorkload:
                 "attributes": self.attributes,
                 "values": self.values,
                 "queries": [query.within for query in self.queries],
-            },
+            }
+            | ({"further": self.further} if self.further else {}),
             ensure_ascii=False,
         )
 
@@ -81,8 +85,13 @@ class RangeWorkload:
             asked.append(np.array(numbers, dtype=np.int64))
             low.append(np.array([a for a, _ in ends], dtype=kind))
             high.append(np.array([b for _, b in ends], dtype=kind))
-        secret = np.array([query.within[self.sensitive] for query in self.queries], dtype=np.int64)
-        return RangeQueries(tuple(asked), tuple(low), tuple(high), secret[:, 0], secret[:, 1])
+        first, *more = (self._ends(name) for name in (self.sensitive, *self.further))
+        return RangeQueries(tuple(asked), tuple(low), tuple(high), *first, tuple(more))
+
+    def _ends(self, sensitive: str) -> tuple[Int64Array, Int64Array]:
+        """The ends of all queries in the codes of a sensitive column."""
+        ends = np.array([query.within[sensitive] for query in self.queries], dtype=np.int64)
+        return ends[:, 0], ends[:, 1]
 
 
 def range_workload(
@@ -93,9 +102,11 @@ def range_workload(
     selectivity: float = 0.1,
     seed: int = 0,
     dimensions: int | None = None,
+    further: Mapping[str, Sequence[str | None]] | None = None,
 ) -> RangeWorkload:
     """`queries` random queries of kind `range`, each on `dimensions` quasi-identifiers (3, or all if there are fewer). Needs no Spark.
 
+    further : {further sensitive column: its values in the order of their codes}; each query asks for an interval of each, too
     Raises SpecError for a parameter that is out of range.
     """
     columns = quasi_identifiers.columns
@@ -108,18 +119,20 @@ def range_workload(
         raise SpecError(f"selectivity {selectivity} is not a share: it lies above 0 and is at most 1")
     draw, share = np.random.default_rng(seed), Fraction(str(selectivity))
     drawn = []
+    secret = {sensitive: tuple(values)} | {name: tuple(own) for name, own in (further or {}).items()}
+    besides = wanted + len(secret) - 1
     for _ in range(queries):
         chosen = sorted(draw.choice(len(columns), size=wanted, replace=False))
-        within = {columns[i].name: _interval(columns[i], share, wanted, draw) for i in chosen}
-        within[sensitive] = _whole(0, len(values) - 1, share, wanted, draw)
+        within = {columns[i].name: _interval(columns[i], share, besides, draw) for i in chosen}
+        within |= {name: _whole(0, len(own) - 1, share, besides, draw) for name, own in secret.items()}
         drawn.append(RangeQuery(within))
-    return RangeWorkload(
-        "range", seed, selectivity, sensitive, tuple(c.name for c in columns), tuple(values), tuple(drawn)
-    )
+    names = tuple(c.name for c in columns)
+    return RangeWorkload("range", seed, selectivity, sensitive, names, secret.pop(sensitive), tuple(drawn), secret)
 
 
 def _interval(column: QuasiIdentifier, share: Fraction, wanted: int, draw: np.random.Generator) -> tuple[Any, Any]:
-    """A random interval of codes on a quasi-identifier, whose length is the share^(1 / (wanted + 1)) of its domain."""
+    """A random interval of codes on a quasi-identifier, whose length is the share^(1 / (wanted + 1)) of its domain. wanted : how many
+    others the query asks about."""
     if isinstance(column.domain, CategoricalDomain):
         return _whole(0, column.domain.size - 1, share, wanted, draw)
     low, high = column.low, column.high

@@ -35,6 +35,7 @@ class RangeQueries:
     asked     : per quasi-identifier the (k,) numbers of the queries that ask about it
     low, high : per quasi-identifier their ends, (k,)
     sensitive_low, sensitive_high : (Q,) ends in sensitive codes
+    further   : the same of each further sensitive column, both at once
     """
 
     asked: tuple[Int64Array, ...]
@@ -42,6 +43,7 @@ class RangeQueries:
     high: tuple[npt.NDArray[Any], ...]
     sensitive_low: Int64Array
     sensitive_high: Int64Array
+    further: tuple[tuple[Int64Array, Int64Array], ...] = ()
 
     @property
     def number(self) -> int:
@@ -52,12 +54,17 @@ class RangeQueries:
         """(k, n) float32: the share of each of n boxes, on quasi-identifier i, that each query asking about it accepts."""
         return shares_within(attribute, self.low[i], self.high[i])
 
-    def accepted(self, m: int) -> Float32Array:
-        """(Q, m + 1): 1 where a query accepts a sensitive code; the last column, unknown values, is 0."""
+    def accepted(self, m: int, column: int = 0) -> Float32Array:
+        """(Q, m + 1): 1 where a query accepts a code of a sensitive column; the last column, unknown values, is 0."""
+        low, high = self.further[column - 1] if column else (self.sensitive_low, self.sensitive_high)
         codes = np.arange(m)
-        inside = (codes >= self.sensitive_low[:, None]) & (codes <= self.sensitive_high[:, None])
+        inside = (codes >= low[:, None]) & (codes <= high[:, None])
         unknown = np.zeros((self.number, 1), dtype=bool)
         return np.asarray(np.concatenate([inside, unknown], axis=1), dtype=np.float32)
+
+    def accepted_of(self, sizes: Sequence[int]) -> tuple[Float32Array, ...]:
+        """`accepted` of each sensitive column. sizes : how many values each has."""
+        return tuple(self.accepted(m, column) for column, m in enumerate(sizes))
 
 
 def shares_within(attribute: Attribute, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Float32Array:
@@ -100,48 +107,69 @@ def _of_intervals(
 class BoxEstimates:
     """Kernel over batches of boxes: the estimate of each query.
 
+    further : how many values each further sensitive column has
+
     Columns of a batch: those of `reader`, one row per box, and the sensitive values published with it: `codes`, a list of codes as int, and
-    `counts`, a list of how often each (len(reader.sensitive) stands for an unknown value).
+    `counts`, a list of how often each (len(reader.sensitive) stands for an unknown value); of further sensitive columns `codes1`, ...,
+    lists as long: `counts` is then of combinations.
     """
 
     reader: BoxReader
     queries: RangeQueries
+    further: tuple[int, ...] = ()
 
     def __call__(self, batches: Iterable[Any]) -> Float64Array:
         total = np.zeros(self.queries.number, dtype=np.float64)
-        accepted = self.queries.accepted(len(self.reader.sensitive))
+        accepted = self.queries.accepted_of((len(self.reader.sensitive), *self.further))
         for batch in batches:
             for block in self.reader.blocks(batch):
                 for start in range(0, block.num_rows, ROWS):
                     total += self._block(block.slice(start, ROWS), accepted)
         return total
 
-    def _block(self, block: Any, accepted: Float32Array) -> Float64Array:
+    def _block(self, block: Any, accepted: Sequence[Float32Array]) -> Float64Array:
         lists = column(block, "codes")
         starts = np.concatenate([[0], np.cumsum(lists.value_lengths().to_numpy())]).astype(np.int64)
-        codes = lists.flatten().to_numpy()
+        codes = [column(block, codes_name(i)).flatten().to_numpy() for i in range(len(accepted))]
         counts = column(block, "counts").flatten().to_numpy().astype(np.float32)
-        accepted_counts = np.add.reduceat(np.take(accepted, codes, axis=1) * counts, starts[:-1], axis=1)
+        accepted_counts = np.add.reduceat(_meeting(accepted, codes) * counts, starts[:-1], axis=1)
         return _product_sum(accepted_counts, self.queries, self.reader.attributes(block))
 
 
 @dataclass(frozen=True)
 class PointCounts:
-    """Kernel over batches of records as codes (q0, q1, ..., and s0 in [0, m)): how many meet each query, exactly, (Q,) float64."""
+    """Kernel over batches of records as codes (q0, q1, ..., and s0 in [0, m)): how many meet each query, exactly, (Q,) float64.
+
+    further : how many values s1, ... have, codes of further sensitive columns
+    """
 
     queries: RangeQueries
     m: int
+    further: tuple[int, ...] = ()
 
     def __call__(self, batches: Iterable[Any]) -> Float64Array:
         total = np.zeros(self.queries.number, dtype=np.float64)
-        accepted = self.queries.accepted(self.m)
+        accepted = self.queries.accepted_of((self.m, *self.further))
         for batch in batches:
             for start in range(0, batch.num_rows, ROWS):
                 block = batch.slice(start, ROWS)
-                codes = column(block, "s0").to_numpy()
+                codes = [column(block, f"s{i}").to_numpy() for i in range(len(accepted))]
                 points = [column(block, f"q{i}").to_numpy() for i in range(len(self.queries.asked))]
-                total += _product_sum(np.take(accepted, codes, axis=1), self.queries, [Intervals(p, p) for p in points])
+                total += _product_sum(_meeting(accepted, codes), self.queries, [Intervals(p, p) for p in points])
         return total
+
+
+def codes_name(column: int) -> str:
+    """What the list of a box's codes of a sensitive column is called: `codes` of the first, then `codes1`, ..."""
+    return f"codes{column or ''}"
+
+
+def _meeting(accepted: Sequence[Float32Array], codes: Sequence[npt.NDArray[Any]]) -> Float32Array:
+    """(Q, n): 1 where a query accepts all sensitive codes of an entry. accepted, codes : of each column, (Q, m + 1) and (n,)."""
+    first, *more = (np.take(of_column, own, axis=1) for of_column, own in zip(accepted, codes, strict=True))
+    for other in more:
+        first *= other
+    return first
 
 
 def _product_sum(weights: Float32Array, queries: RangeQueries, attributes: Sequence[Attribute]) -> Float64Array:

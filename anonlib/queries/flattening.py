@@ -126,9 +126,13 @@ class Flattening:
 
     def tells(self, accepted: Float64Array) -> bool:
         """Whether c' X has no part that buckets do not tell. accepted : c, (m, 1)."""
-        asked = accepted * self.root[:, None]
+        return bool(self.tells_each(accepted).all())
+
+    def tells_each(self, sums: Float64Array) -> BoolArray:
+        """(L,) bool: the same of each of L sums, (m, L)."""
+        asked = sums * self.root[:, None]
         hidden = self.vectors[:, ~self._told].T @ asked
-        return bool((hidden**2).sum() <= 1e-12 * (asked**2).sum())
+        return np.asarray((hidden**2).sum(axis=0) <= 1e-12 * (asked**2).sum(axis=0))
 
     def unbiased(self, flattened: Float64Array, accepted: Float64Array) -> Float64Array:
         """(Q,): c' X for accepted values c, (m, Q) of 0 and 1; right on average where c has no part that buckets do not tell."""
@@ -156,16 +160,24 @@ class Flattening:
 
     def variance_each(self, shares: Float64Array) -> Float64Array:
         """(m, Q): `variance` of every value by itself. O(m K m) once."""
+        return self.variance_by(self._spread_each, shares)
+
+    def variance_by(self, spread: Float64Array, shares: Float64Array) -> Float64Array:
+        """(L, Q): `variance` of each of L sums, whose `spread` is given, (m, L), by shares, (m, Q)."""
         o = self.kinds.by_value[:, None]
-        return np.asarray(np.maximum(0.0, self._spread_each.T @ (shares * (1 - shares) * o / np.maximum(o - 1, 1))))
+        return np.asarray(np.maximum(0.0, spread.T @ (shares * (1 - shares) * o / np.maximum(o - 1, 1))))
 
     @cached_property
     def _spread_each(self) -> Float64Array:
-        """(m, m): how much the deviation of a value (row) adds to the variance of the estimate of a value (column)."""
-        told, o = self._told, self.kinds.by_value
-        by_value = (self.vectors[:, told] / self.w[told]) @ self.vectors[:, told].T * (self.root / self.root[:, None])
+        return self.spread(np.eye(len(self.root)))
+
+    def spread(self, sums: Float64Array) -> Float64Array:
+        """(m, L): how much the deviation of a value adds to the variance of each of L sums c' X. sums : (m, L), 0 and 1."""
+        told, o = self._told, self.kinds.by_value[:, None]
+        asked = self.vectors[:, told].T @ (sums * self.root[:, None])
+        by_value = (self.vectors[:, told] / self.w[told]) @ asked / self.root[:, None]
         weights = np.asarray(self.kinds.records @ by_value) / self.kinds.by_kind[:, None]
-        spread: Float64Array = np.asarray(self.kinds.records.T @ weights**2) - np.diag(o)
+        spread: Float64Array = np.asarray(self.kinds.records.T @ weights**2) - o * sums**2
         return spread
 
     def shrunk(self, flattened: Float64Array, shares: Float64Array) -> Float64Array:

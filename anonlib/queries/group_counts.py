@@ -58,7 +58,7 @@ class GroupCounts:
         groups = len(starts) - 1
         group = np.repeat(np.arange(groups), np.diff(starts))
         if self.system is None:
-            return _without(*numbers)
+            return without(*numbers)
         answers = {name: np.full(len(code), np.nan) for name in ADDED}
         labels = [column.to_pylist() for column in texts]
         for first in range(0, groups, GROUPS):
@@ -80,23 +80,14 @@ class GroupCounts:
         flat, low, high = numbers
         matrix = np.zeros((len(self.values), int(group.max(initial=-1)) + 1))
         matrix[code, group] = flat
-        counts = system.shrunk(matrix, system.prior_of(self._product(texts, matrix.shape), matrix.sum(axis=0)))
+        counts = self.shrunk(system, matrix, texts)
         unbiased = system.unbiased_each(matrix)[code, group]
         error = np.sqrt(system.variance_each(system.shares(counts)))[code, group]
-        shrunk = np.clip(counts[code, group], low, high)
-        told = ~system.untold()[code]
-        refuted = told & (np.abs(shrunk - unbiased) > REFUTED * error)
-        estimate = np.where(refuted, np.clip(unbiased, low, high), shrunk)
-        half = z_of(0.95) * error
-        found = {
-            "estimate": estimate,
-            "estimator": np.where(refuted, ESTIMATORS.index("unbiased"), ESTIMATORS.index("shrunk")).astype(float),
-            "unbiased": np.where(told, unbiased, np.nan),
-            "standard_error": np.where(told, error, np.nan),
-            "interval_low": np.where(told, np.clip(unbiased - half, low, high), low),
-            "interval_high": np.where(told, np.clip(unbiased + half, low, high), high),
-        }
-        return _exact(found, low, high)
+        return answered(counts[code, group], unbiased, error, ~system.untold()[code], low, high)
+
+    def shrunk(self, system: Flattening, flat: Float64Array, texts: Sequence[Sequence[str | None]]) -> Float64Array:
+        """(m, groups): the shrunk estimates from the flattened ones. texts : of each column, a text for each group"""
+        return system.shrunk(flat, system.prior_of(self._product(texts, flat.shape), flat.sum(axis=0)))
 
     def _product(self, texts: Sequence[Sequence[str | None]], shape: tuple[int, ...]) -> Float64Array:
         """(m, groups): the product of the ratios of all conditions of a group; 1 where it has one condition only."""
@@ -111,7 +102,30 @@ class GroupCounts:
         return product
 
 
-def _without(flat: Float64Array, low: Float64Array, high: Float64Array) -> dict[str, Float64Array]:
+def answered(
+    shrunk: Float64Array,
+    unbiased: Float64Array,
+    error: Float64Array,
+    told: BoolArray,
+    low: Float64Array,
+    high: Float64Array,
+) -> dict[str, Float64Array]:
+    """The answers by `ADDED`, of numbers that are all (items,). told : whether buckets tell it."""
+    shrunk = np.clip(shrunk, low, high)
+    refuted = told & (np.abs(shrunk - unbiased) > REFUTED * error)
+    half = z_of(0.95) * error
+    found = {
+        "estimate": np.where(refuted, np.clip(unbiased, low, high), shrunk),
+        "estimator": np.where(refuted, ESTIMATORS.index("unbiased"), ESTIMATORS.index("shrunk")).astype(float),
+        "unbiased": np.where(told, unbiased, np.nan),
+        "standard_error": np.where(told, error, np.nan),
+        "interval_low": np.where(told, np.clip(unbiased - half, low, high), low),
+        "interval_high": np.where(told, np.clip(unbiased + half, low, high), high),
+    }
+    return _exact(found, low, high)
+
+
+def without(flat: Float64Array, low: Float64Array, high: Float64Array) -> dict[str, Float64Array]:
     """Flattened estimates, where nothing else is to be had."""
     nothing = np.full(len(flat), np.nan)
     found = {

@@ -16,11 +16,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonlib.arrays import Float64Array
+from anonlib.arrays import BoolArray, Float64Array
 from anonlib.queries.bucketized import REFUTED, Seen, z_of
 from anonlib.queries.estimates import Estimator
 from anonlib.queries.flattening import MAX_VALUES, Flattening, Kinds
 from anonlib.queries.reconstruction import Operators
+
+MOST_SPREAD = 0.15
+"""Of a number of records that is estimated beside their sum: its standard error, as a share of it, up to which the error of their ratio is
+told. Beyond, a ratio is biased and far from normal."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +69,15 @@ class MeanEstimate:
         )
 
 
-def of_buckets(kinds: Kinds, numbers: Float64Array, seen: Seen) -> MeanEstimate:
-    """The mean over the matching records. numbers : (m,) of each value, nan of a missing one. O(m^3)."""
-    held = ~np.isnan(numbers)
+def of_buckets(kinds: Kinds, numbers: Float64Array, seen: Seen, accepted: BoolArray | None = None) -> MeanEstimate:
+    """The mean over the matching records.
+
+    numbers  : (m,) of each value, nan of a missing one
+    accepted : (m,) which values are averaged, None for all. Of some, the number of records that have one is estimated too; an error is
+               told where that number is known to a share of `MOST_SPREAD` of itself
+    O(m^3).
+    """
+    held = ~np.isnan(numbers) & (True if accepted is None else accepted)
     c, d = np.where(held, numbers, 0.0)[:, None], held.astype(np.float64)[:, None]
     flat = kinds.flattened(seen.by_kind(len(kinds.buckets)))
     if not flat[held].any():
@@ -84,8 +94,16 @@ def of_buckets(kinds: Kinds, numbers: Float64Array, seen: Seen) -> MeanEstimate:
     if records <= 0:
         return MeanEstimate(shrunk, "shrunk")
     mean = float(system.unbiased(flat, c)[0]) / records
-    variance = float(system.variance(c - mean * d, system.shares(counts))[0])
+    shares = system.shares(counts)
+    if accepted is not None and not accepted.all() and _spread_of(system, d, shares) > MOST_SPREAD * records:
+        return MeanEstimate(shrunk, "shrunk")
+    variance = float(system.variance(c - mean * d, shares)[0])
     return MeanEstimate.normal(mean, math.sqrt(variance) / records, shrunk)
+
+
+def _spread_of(system: Flattening, d: Float64Array, shares: Float64Array) -> float:
+    """The standard error of the number of matching records whose values d, (m, 1), has."""
+    return math.sqrt(float(system.variance(d, shares)[0]))
 
 
 def flattened(total: float, records: float) -> MeanEstimate:

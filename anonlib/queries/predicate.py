@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -107,11 +107,12 @@ class ColumnCondition:
 
 
 def parse_by_column(
-    text: str, columns: Mapping[str, str], hierarchies: Hierarchies | None = None
+    text: str, columns: Mapping[str, str], hierarchies: Hierarchies | None = None, exact: Collection[str] = ()
 ) -> dict[str, ColumnCondition] | None:
     """{column: what is asked of it}, for releases that tell each column's possible values apart. None when the predicate is false.
 
-    As `parse`, but OR and NOT may not mix any two columns.
+    exact : columns that each row has one value of. As `parse`, but OR and NOT may mix no columns but these; a condition on several of
+    them stands under the first of their names, and only its `sql` is of use.
     """
     by_column: dict[str, list[tuple[Node, _Part]]] = {}
     for node, part in _read(text, columns, hierarchies or {}):
@@ -120,7 +121,7 @@ def parse_by_column(
             if not truth:
                 return None
             continue
-        if len(part.columns) > 1:
+        if len(part.columns) > 1 and not part.columns <= set(exact):
             raise SpecError(
                 f"{part.sql_of_user!r} mixes {' and '.join(sorted(part.columns))} under one OR or NOT; a generalized release says of "
                 "each column what it may be, so join conditions on different columns by AND at the top level, or ask two queries"

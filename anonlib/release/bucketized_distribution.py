@@ -58,7 +58,7 @@ def distribution(
     zipped = ", ".join(("s", *_LISTS, *ADDED))
     entries = select(answered, {g: g for g in keys} | {"e": f"explode(arrays_zip({zipped}))"})
     shown = {name: "e.s" if len(sensitive) == 1 else f"e.s.{quoted(name)}" for name in sensitive}
-    return select(entries, dict(zip(spelled, keys, strict=True)) | shown | _shown())
+    return select(entries, dict(zip(spelled, keys, strict=True)) | shown | shown_estimates())
 
 
 def flat(tables: Mapping[str, DataFrame], manifest: Manifest, records: DataFrame, keys: Mapping[str, str]) -> DataFrame:
@@ -139,7 +139,7 @@ class _Apart:
         return self.kernel(values, flat, low, high, texts)
 
 
-def _shown() -> dict[str, str]:
+def shown_estimates() -> dict[str, str]:
     """The columns of the result in SQL over an entry `e`."""
     names = ", ".join(f"'{name}'" for name in ESTIMATORS)
     own = {"estimator": f"element_at(array({names}), CAST(e.estimator AS INT) + 1)"}

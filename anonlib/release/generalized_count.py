@@ -29,14 +29,16 @@ def count(tables: Mapping[str, DataFrame], manifest: Manifest, predicate: str) -
 
     Records do not lie evenly in their boxes, and nothing in the release tells how far they are from it: the estimate comes without an
     error. Dummies are taken out on average, and suppressed records put in; `low` and `high` allow for each of them. One job without a
-    shuffle of rows. Raises SpecError for a predicate that cannot be read, names an unknown column, or mixes columns under OR or NOT.
+    shuffle of rows. Raises SpecError for a predicate that cannot be read, names an unknown column, or mixes columns under OR or NOT that
+    are not all sensitive: of several sensitive columns a row has the values of one record.
     """
     microdata = tables[MICRODATA]
     attributes = {part.name: part for part in manifest.quasi_identifiers}
     types = dict(microdata.dtypes)
     columns = {name: part.type for name, part in attributes.items()}
-    columns |= {name: types[name] for name in sensitive_columns(manifest)}
-    asked = parse_by_column(predicate, columns, hierarchies(manifest))
+    sensitive = sensitive_columns(manifest)
+    columns |= {name: types[name] for name in sensitive}
+    asked = parse_by_column(predicate, columns, hierarchies(manifest), sensitive)
     if asked is None:
         return CountEstimate.exact(0)
     zone = microdata.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"

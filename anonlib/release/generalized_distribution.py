@@ -43,7 +43,10 @@ def sizes(tables: Mapping[str, DataFrame], manifest: Manifest, by: Sequence[str]
 def grouped(
     tables: Mapping[str, DataFrame], manifest: Manifest, by: Sequence[str], where: str | None, shown: Sequence[str]
 ) -> DataFrame:
-    """The same for each combination of values in the sensitive columns `shown`, all together where there are none."""
+    """The same for each combination of values in the sensitive columns `shown`, all together where there are none.
+
+    where : on sensitive columns too that are not shown beside one that is
+    """
     attributes = {part.name: part for part in manifest.quasi_identifiers}
     spelled = groups(by, {name: part.type for name, part in attributes.items()}, sensitive_columns(manifest), ESTIMATES)
     for name in spelled:
@@ -51,12 +54,14 @@ def grouped(
             raise SpecError(
                 f"by: {name!r} is published in intervals, which overlap; ask counts range by range, e.g. {name} BETWEEN 30 AND 39"
             )
-    asked = conditions(tables, manifest, where)
-    rows = tables[MICRODATA].where("FALSE" if asked is None else TRUE)
-    asked = asked or {}
+    exact = [name for name in sensitive_columns(manifest) if name not in shown] if shown else []
+    asked = conditions(tables, manifest, where, exact)
+    of_rows = [condition.sql for name, condition in (asked or {}).items() if name in exact]
+    rows = tables[MICRODATA].where("FALSE" if asked is None else " AND ".join(of_rows) or TRUE)
+    visible = {name: condition for name, condition in (asked or {}).items() if name not in exact}
     zone = rows.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
-    shares = [condition_shares(attributes[a], c, zone) for a, c in asked.items() if a not in spelled]
-    elements = [_elements(attributes[name], asked.get(name)) for name in spelled]
+    shares = [condition_shares(attributes[a], c, zone) for a, c in visible.items() if a not in spelled]
+    elements = [_elements(attributes[name], visible.get(name)) for name in spelled]
     own = {f"s{i}": quoted(name) for i, name in enumerate(shown)}
     lists = {f"g{i}": element for i, (element, _) in enumerate(elements)}
     frame = select(rows, own | lists | _products([*shares, *(share for _, share in elements)]))
@@ -72,15 +77,18 @@ def grouped(
 def mean(tables: Mapping[str, DataFrame], manifest: Manifest, column: str, where: str | None = None) -> MeanEstimate:
     """The mean of a numeric sensitive column among the records that meet `where`, each counted by the share of its box that does.
 
+    where : a condition on quasi-identifiers; of several sensitive columns on these too, which every row has of one record
     One scan. Raises SpecError for a quasi-identifier, which is published in intervals, or a column that is no number.
     """
-    asked = conditions(tables, manifest, where)
+    sensitive = sensitive_columns(manifest)
+    asked = conditions(tables, manifest, where, sensitive if len(sensitive) > 1 else ())
     if asked is None:
         return MeanEstimate.exact(math.nan)
     attributes = {part.name: part for part in manifest.quasi_identifiers}
-    rows = tables[MICRODATA]
+    exact = [condition.sql for name, condition in asked.items() if name not in attributes]
+    rows = tables[MICRODATA].where(" AND ".join(exact) or TRUE)
     zone = rows.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
-    shares = [condition_shares(attributes[a], condition, zone) for a, condition in asked.items()]
+    shares = [condition_shares(attributes[a], condition, zone) for a, condition in asked.items() if a in attributes]
     frame = select(rows, {"y": f"CAST({quoted(column)} AS DOUBLE)"} | _products(shares))
     sums = {
         "total": "sum(share * y)",
@@ -97,12 +105,14 @@ def mean(tables: Mapping[str, DataFrame], manifest: Manifest, column: str, where
     return MeanEstimate(found, "uniform")
 
 
-def conditions(tables: Mapping[str, DataFrame], manifest: Manifest, where: str | None) -> Conditions:
-    """What `where` asks of each quasi-identifier. Raises SpecError for a condition on a sensitive column."""
+def conditions(
+    tables: Mapping[str, DataFrame], manifest: Manifest, where: str | None, exact: Sequence[str] = ()
+) -> Conditions:
+    """What `where` asks of each quasi-identifier, and of the sensitive columns `exact`. Raises SpecError for one on another of them."""
     kinds, sensitive = dict(tables[MICRODATA].dtypes), sensitive_columns(manifest)
     columns = {part.name: part.type for part in manifest.quasi_identifiers} | {name: kinds[name] for name in sensitive}
-    asked = parse_by_column(where or TRUE, columns, hierarchies(manifest))
-    if asked and set(asked) & set(sensitive):
+    asked = parse_by_column(where or TRUE, columns, hierarchies(manifest), exact)
+    if asked and set(asked) & (set(sensitive) - set(exact)):
         raise SpecError(
             f"where: {where!r} asks for sensitive values; a distribution tells all of them, so filter its rows instead"
         )

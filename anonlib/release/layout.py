@@ -15,6 +15,7 @@ from anonlib.release import (
     bucketized_count,
     bucketized_distribution,
     bucketized_mean,
+    bucketized_some,
     generalized,
     generalized_count,
     generalized_distribution,
@@ -43,8 +44,21 @@ class Distribution(Protocol):
     ) -> DataFrame: ...
 
 
+class DistributionOfSome(Protocol):
+    """The same of some of several sensitive columns, `shown`, whatever the values of the others."""
+
+    def __call__(
+        self,
+        tables: Mapping[str, DataFrame],
+        manifest: Manifest,
+        by: Sequence[str],
+        where: str | None,
+        shown: Sequence[str],
+    ) -> DataFrame: ...
+
+
 class Mean(Protocol):
-    """The mean of a numeric column among the records that meet a condition on other columns than sensitive ones."""
+    """The mean of a numeric column among the records that meet a condition; on sensitive columns too where there are several."""
 
     def __call__(
         self, tables: Mapping[str, DataFrame], manifest: Manifest, column: str, where: str | None
@@ -60,6 +74,7 @@ class Layout:
     distribution : how sensitive values are spread by groups
     sizes        : how many records groups have, whatever their sensitive values
     mean         : the mean of a numeric column
+    of_some      : how some of several sensitive columns are spread by groups; None where combinations of all are told alone
     """
 
     tables: tuple[str, ...]
@@ -67,6 +82,7 @@ class Layout:
     distribution: Distribution
     sizes: Distribution
     mean: Mean
+    of_some: DistributionOfSome | None = None
 
 
 LAYOUTS: dict[LayoutName, Layout] = {
@@ -76,6 +92,7 @@ LAYOUTS: dict[LayoutName, Layout] = {
         bucketized_distribution.distribution,
         visible_sizes.of_buckets,
         bucketized_mean.mean,
+        bucketized_some.distribution_of_some,
     ),
     "perturbed": Layout(
         (perturbed.MICRODATA, perturbed.OPERATORS),
@@ -90,5 +107,6 @@ LAYOUTS: dict[LayoutName, Layout] = {
         generalized_distribution.distribution,
         generalized_distribution.sizes,
         generalized_distribution.mean,
+        generalized_distribution.grouped,
     ),
 }

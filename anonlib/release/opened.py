@@ -82,16 +82,23 @@ class Release:
         """How many records each combination of values in `columns` has, the sensitive column among them or not: a DataFrame.
 
         With a sensitive column this is `distribution` by the others; without one, the sizes of groups, which are exact wherever
-        quasi-identifiers are published as they are. Raises SpecError as `distribution` does.
+        quasi-identifiers are published as they are. Where there are several sensitive columns and some are named, buckets and boxes are
+        grouped by these, and `where` may be on the others; of perturbed values there is a row for each combination of all. Raises
+        SpecError as `distribution` does.
         """
+        named = {name.lower() for name in columns}
+        shown = [name for name in self.sensitive if name.lower() in named]
         sensitive = {name.lower() for name in self.sensitive}
         visible = [name for name in columns if name.lower() not in sensitive]
-        if len(visible) < len(columns):
-            if len(set(columns)) < len(columns):
-                raise SpecError(f"group_by: a column of {', '.join(columns)} is named twice")
+        if shown and len(set(columns)) < len(columns):
+            raise SpecError(f"group_by: a column of {', '.join(columns)} is named twice")
+        layout = LAYOUTS[self.manifest.layout]
+        if len(shown) == len(self.sensitive) or (shown and layout.of_some is None):
             return self.distribution(visible, where)
         with run_settings(self.spark), explained(f"counting on {self.path}"):
-            return LAYOUTS[self.manifest.layout].sizes(self.tables, self.manifest, visible, where)
+            if shown and layout.of_some is not None:
+                return layout.of_some(self.tables, self.manifest, visible, where, shown)
+            return layout.sizes(self.tables, self.manifest, visible, where)
 
     def group_rows(self, *columns: str, where: str | None = None) -> list[Row]:
         """The rows of `group_by` on the driver, in order of the groups. Raises SpecError where there are more than MAX_GROUP_ROWS."""
@@ -106,6 +113,8 @@ class Release:
 
     def mean(self, column: str, where: str | None = None) -> MeanEstimate:
         """The mean of a numeric column among the records that meet `where`, estimated from the published tables in one Spark plan.
+
+        where : a condition on published columns; of two sensitive columns in buckets or boxes on these too, where one of them is averaged
 
         Missing values have no part in it. Raises SpecError for a column that is unknown or no number, a quasi-identifier that is
         published in intervals, or a condition that cannot be read or is on the sensitive column.

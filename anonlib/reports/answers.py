@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anonlib.engine.relational import DataFrame, aggregate, one_row, rows, select
+from anonlib.engine.relational import DataFrame, Row, aggregate, one_row, rows, select
 from anonlib.errors import SpecError
+from anonlib.release.layout import LAYOUTS
 from anonlib.release.opened import MAX_GROUP_ROWS, Release
 from anonlib.reports.facts import Answer
 from anonlib.sql import quoted
@@ -21,13 +22,10 @@ def answers(release: Release, original: DataFrame) -> tuple[str, tuple[Answer, .
     """(what is counted by, every count): by the column that has the most values, up to `GROUPS`, and the sensitive value.
 
     original : after the policy on missing values. Three jobs and what `Release.group_by` takes. Without such a column by the sensitive
-    value alone; no answer where even those are too many.
+    value alone, of several columns by the first where their combinations are too many; no answer where even those are.
     """
-    sensitive = release.sensitive
-    by = [*_column(release, original), *sensitive]
-    try:
-        estimated = release.group_rows(*by)
-    except SpecError:  # more groups than fit the driver, or a person's eye
+    by, estimated = _estimated(release, _column(release, original))
+    if not by:
         return "", ()
     keys = {f"g{i}": quoted(name) for i, name in enumerate(by)}  # numbered: a column may be called like one of ours
     counted = aggregate(select(original, keys), list(keys), {"n": "count(1)"})
@@ -38,6 +36,19 @@ def answers(release: Release, original: DataFrame) -> tuple[str, tuple[Answer, .
         found.append(Answer(_asked(key, by), truth.pop(key, 0), row["estimate"], *_interval(row)))
     found += [Answer(_asked(key, by), n, 0.0, 0.0, 0.0) for key, n in truth.items()]  # the release says there is none
     return " and ".join(by), tuple(found)
+
+
+def _estimated(release: Release, column: Sequence[str]) -> tuple[list[str], list[Row]]:
+    """(what is counted by, the estimates); nothing where there are more than fit the driver, or a person's eye."""
+    sensitive = release.sensitive
+    apart = len(sensitive) > 1 and LAYOUTS[release.manifest.layout].of_some is not None
+    for secret in (sensitive, sensitive[:1]) if apart else (sensitive,):
+        by = [*column, *secret]
+        try:
+            return by, release.group_rows(*by)
+        except SpecError:
+            continue
+    return [], []
 
 
 def _column(release: Release, original: DataFrame) -> list[str]:

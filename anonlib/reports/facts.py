@@ -12,6 +12,9 @@ from anonlib.evaluation.risks import RiskMeasures
 from anonlib.release.manifest import Manifest
 from anonlib.solvers.trade_offs.trade_off import TradeOff
 
+Shown = tuple[tuple[str | None, int], ...]
+"""Values of a sensitive column as text, and how many rows, or entries of lists, show each."""
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -74,7 +77,8 @@ class Batch:
 class Facts:
     """name    : of the release; day : on which the report is made, as text
     checks  : of the audit; audited : when it was made, for a reader
-    shown   : ((sensitive value's text, rows), ...) as it stands in the published tables
+    shown   : ((sensitive value's text, rows), ...) as it stands in the published tables; further : the same of each further sensitive
+              column that stands in rows by itself, {column: values and rows}
     sizes   : of what records are hidden in; widths : {quasi-identifier: share of its range that a box covers on average}
     risks   : of the published quasi-identifiers; None where rows have no class and the original was not given
     curve   : what the bound costs, or why that cannot be told; batches : of a stream, the newest last
@@ -86,7 +90,8 @@ class Facts:
     manifest: Manifest
     checks: tuple[Check, ...]
     audited: str
-    shown: tuple[tuple[str | None, int], ...] = ()
+    shown: Shown = ()
+    further: Mapping[str, Shown] = field(default_factory=dict)
     sizes: Sizes | None = None
     widths: Mapping[str, float] = field(default_factory=dict)
     risks: RiskMeasures | None = None

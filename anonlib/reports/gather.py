@@ -22,15 +22,14 @@ from anonlib.evaluation.generalized import losses_of_boxes
 from anonlib.evaluation.risks import RiskMeasures
 from anonlib.release import bucketized, generalized, perturbed, streamed
 from anonlib.release.bucketized_values import value_of
-from anonlib.release.manifest import CheckPart, Manifest
+from anonlib.release.manifest import CheckPart, GuaranteePart, Manifest
 from anonlib.release.opened import Release
 from anonlib.reports.answers import answers
 from anonlib.reports.curves import curve
-from anonlib.reports.facts import Batch, Beside, Facts, Sizes, Workload
+from anonlib.reports.facts import Batch, Beside, Facts, Shown, Sizes, Workload
 from anonlib.spec.layouts import BUCKET_ID, COUNT, EC_ID, SUBTABLE
 from anonlib.sql import quoted
 
-Shown = Small[tuple[tuple[str | None, int], ...]]
 Counts = Small[dict[int, int]]
 NONE: Counts = Small((), lambda results: {})
 SURPLUS = 1_000
@@ -66,6 +65,7 @@ def facts(
         checks=checks,
         audited=audited,
         shown=measured.shown,
+        further=measured.further,
         sizes=measured.sizes,
         widths=measured.widths,
         risks=measured.risks if evaluation is None else evaluation.risks,
@@ -79,7 +79,8 @@ def facts(
 class Measured:
     """What the published tables tell, as `Facts` has it."""
 
-    shown: tuple[tuple[str | None, int], ...] = ()
+    shown: Shown = ()
+    further: Mapping[str, Shown] = field(default_factory=dict)
     sizes: Sizes | None = None
     widths: Mapping[str, float] = field(default_factory=dict)
     risks: RiskMeasures | None = None
@@ -88,10 +89,14 @@ class Measured:
 def _measured(release: Release) -> Measured:
     manifest, n = release.manifest, release.manifest.rows.published + release.manifest.rows.dummy
     published = {name: together(frame, n) for name, frame in release.tables.items()}
-    shown, sizes, alike = collected([_shown(published, manifest), *_sizes(published, manifest)])
+    beside = manifest.guarantee.also if manifest.layout == "generalized" else []
+    of_further = [_shown(published, manifest, part) for part in beside]
+    first = _shown(published, manifest, manifest.guarantee)
+    shown, sizes, alike, *more = collected([first, *_sizes(published, manifest), *of_further])
+    further = {part.sensitive: own for part, own in zip(beside, more, strict=True)}
     if manifest.layout != "generalized":
-        return Measured(shown, _named(manifest, sizes), {}, RiskMeasures.of(alike))
-    return Measured(shown, _named(manifest, sizes), _widths(published, manifest), RiskMeasures.of(sizes))
+        return Measured(shown, {}, _named(manifest, sizes), {}, RiskMeasures.of(alike))
+    return Measured(shown, further, _named(manifest, sizes), _widths(published, manifest), RiskMeasures.of(sizes))
 
 
 def recorded(manifest: Manifest) -> tuple[Check, ...]:
@@ -103,9 +108,9 @@ def _check(part: CheckPart) -> Check:
     return Check(part.name, part.passed, part.asked, part.achieved, part.evidence)
 
 
-def _shown(tables: Mapping[str, DataFrame], manifest: Manifest) -> Shown:
-    """How many published rows, or entries of lists, show each sensitive value."""
-    column, table, weight = manifest.guarantee.sensitive, generalized.MICRODATA, "1L"
+def _shown(tables: Mapping[str, DataFrame], manifest: Manifest, part: GuaranteePart) -> Small[Shown]:
+    """How many published rows, or entries of lists, show each value that `part` promises something about."""
+    column, table, weight = part.sensitive, generalized.MICRODATA, "1L"
     if manifest.layout == "bucketized":
         table, weight = bucketized.ST, quoted(COUNT)
     frame = tables[table]
@@ -116,7 +121,7 @@ def _shown(tables: Mapping[str, DataFrame], manifest: Manifest) -> Shown:
     counted = aggregate(select(frame, {"v": text, "c": weight}), ["v"], {"n": "sum(c)"})
     return Small.of_rows(
         counted,
-        len(manifest.guarantee.values) + SURPLUS,
+        len(part.values) + SURPLUS,
         lambda rows: tuple((row["v"], int(row["n"])) for row in rows),
     )
 

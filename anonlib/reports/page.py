@@ -123,9 +123,16 @@ def _key_figures(facts: Facts) -> Markup:
     figures = [
         ("records published", f"{manifest.rows.published:,}"),
         ("protected column" + ("s" if manifest.guarantee.also else ""), promise.sensitive_names(manifest)),
-        ("different values in it", f"{len(manifest.guarantee.values):,}"),
+        *_different_values(manifest),
     ]
     if facts.checks:
         figures.append(("checks passed", f"{sum(c.passed for c in facts.checks)} of {len(facts.checks)}"))
     entries = (element("div", element("dt", escaped(name)), element("dd", escaped(text))) for name, text in figures)
     return element("dl", *entries, class_="facts")
+
+
+def _different_values(manifest: Manifest) -> list[tuple[str, str]]:
+    parts = promise.of_columns(manifest)
+    if len(parts) == 1:
+        return [("different values in it", f"{len(parts[0].values):,}")]
+    return [(f"different values of {legible(part.sensitive)}", f"{len(part.values):,}") for part in parts]

@@ -42,6 +42,8 @@ HOW = {
     "replaced at random otherwise: nobody can tell of one row whether the value in it is the person's own.",
 }
 """How each kind of release protects."""
+OF_SEVERAL = ("stands in each row as it is", "stand in each row as they are")
+"""What the words say of one sensitive column in boxes, and of several."""
 ACHIEVED = {
     "bucketized": "Achieved is the largest share of the value in any bucket.",
     "classes": "Achieved is the largest share of the value in any class.",
@@ -100,11 +102,17 @@ def promise(facts: Facts) -> Markup:
                 for part in (manifest.guarantee, *manifest.guarantee.also)
             ),
             element("h3", escaped("How the release does it")),
-            paragraph(HOW[kind].format(sensitive=sensitive_names(manifest))),
+            paragraph(how(manifest)),
             element("h3", escaped("What is not promised")),
             items([NOT_PROMISED[kind], *ALWAYS]),
         ]
     )
+
+
+def how(manifest: Manifest) -> str:
+    """How the release protects, in words."""
+    said = HOW[kind_of(manifest)].format(sensitive=sensitive_names(manifest))
+    return said.replace(*OF_SEVERAL) if len(of_columns(manifest)) > 1 else said
 
 
 def whole(manifest: Manifest) -> str:

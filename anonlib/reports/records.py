@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from anonlib.release.manifest import Manifest
-from anonlib.reports import charts
+from anonlib.reports import charts, promise
 from anonlib.reports.facts import Facts
 from anonlib.reports.markup import Markup, figure, in_words, joined, legible, paragraph, table
 from anonlib.reports.numbers import measure
@@ -47,8 +47,10 @@ def read_and_published(facts: Facts) -> Markup:
     """Rows in and out, and why they differ."""
     manifest = facts.manifest
     rows = _rows_of_a_stream(manifest) if manifest.stream is not None else _rows(manifest)
+    several = {"sensitive": "the protected columns"} if len(promise.of_columns(manifest)) > 1 else {}
+    columns = COLUMNS | several
     policy = "; ".join(
-        f"in {COLUMNS.get(role, in_words(role))} {POLICIES.get(handling, handling)}"
+        f"in {columns.get(role, in_words(role))} {POLICIES.get(handling, handling)}"
         for role, handling in manifest.missing.items()
     )
     marks = ", ".join(map(repr, manifest.as_missing))

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from anonlib.evaluation.risks import HIGH, RiskMeasures
 from anonlib.exact import text
+from anonlib.release.manifest import GuaranteePart
 from anonlib.reports import bins, charts
-from anonlib.reports.facts import Facts
+from anonlib.reports.facts import Facts, Shown
 from anonlib.reports.markup import Markup, figure, joined, legible, paragraph, table
 from anonlib.reports.numbers import measure, percent, readable
 from anonlib.reports.promise import kind_of, sensitive_names
@@ -54,11 +55,20 @@ ONE = {"buckets": "bucket", "classes": "class", "sub-tables": "sub-table"}
 
 
 def before_and_after(facts: Facts) -> Markup:
-    """The sensitive values in the table and in what is published."""
-    values = shares(facts)
+    """The sensitive values in the table and in what is published, column by column where each stands in rows by itself."""
+    guarantee = facts.manifest.guarantee
+    if facts.manifest.layout != "generalized" or not guarantee.also:
+        return _before_and_after(facts, sensitive_names(facts.manifest), shares(guarantee, facts.shown))
+    shown = {guarantee.sensitive: facts.shown, **facts.further}
+    parts = [(part, shown.get(part.sensitive, ())) for part in (guarantee, *guarantee.also)]
+    return joined([_before_and_after(facts, legible(part.sensitive), shares(part, own)) for part, own in parts])
+
+
+def _before_and_after(facts: Facts, name: str, values: Sequence[tuple[str | None, float, float]]) -> Markup:
+    """Of one column, or of combinations. name : of it, for a reader; values : as of `shares`"""
     if not values:
         return paragraph(UNREAD)
-    name, kind = sensitive_names(facts.manifest), kind_of(facts.manifest)
+    kind = kind_of(facts.manifest)
     rows = [(legible(value), percent(before), percent(after)) for value, before, after in values]
     says = "; ".join(f"{value}: {before} in the table, {after} published" for value, before, after in rows[:5])
     if facts.manifest.stream is not None:
@@ -89,10 +99,10 @@ def _why_different(facts: Facts) -> str:
     return WHY_DIFFERENT[kind_of(facts.manifest)]
 
 
-def shares(facts: Facts) -> list[tuple[str | None, float, float]]:
+def shares(part: GuaranteePart, shown: Shown) -> list[tuple[str | None, float, float]]:
     """(value, share of the table, share of the published rows) of the most frequent values, and of all others together."""
-    before = {value.value: value.count for value in facts.manifest.guarantee.values}
-    after = dict(facts.shown)
+    before = {value.value: value.count for value in part.values}
+    after = dict(shown)
     n, published = max(1, sum(before.values())), max(1, sum(after.values()))
     if not after:
         return []

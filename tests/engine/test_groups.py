@@ -278,11 +278,11 @@ SURE = 5
 def test_every_block_of_the_page_is_run_by_a_test():
     sections = [
         blocks(heading, language)
-        for heading in ("Buckets", "Perturbed records", "Boxes")
+        for heading in ("Buckets", "Perturbed records", "Boxes", "Two sensitive columns")
         for language in ("sql", "python")
     ]
-    assert [len(found) for found in sections] == [2, 3, 2, 1, 2, 1]
-    assert len(re.findall(r"^```\w", PAGE, re.MULTILINE)) == 11
+    assert [len(found) for found in sections] == [2, 3, 2, 1, 2, 1, 3, 1]  # the last: `test_two_columns_in_boxes.py`
+    assert len(re.findall(r"^```\w", PAGE, re.MULTILINE)) == 15
 
 
 def test_the_analysts_sql_on_buckets(spark, made):

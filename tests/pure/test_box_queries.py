@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -104,6 +105,30 @@ def test_points_are_counted_exactly():
             np.all([(column[i] >= lo) & (column[i] <= hi) for i, (lo, hi) in a.items()], axis=0).sum() for a in plain
         ]
         assert PointCounts(queries, 3)([table]).tolist() == expected
+
+
+def of_two_columns(rng, table: pa.RecordBatch, queries: RangeQueries) -> tuple[pa.RecordBatch, RangeQueries]:
+    """The same points and queries with a second sensitive column of four values."""
+    codes = pa.array(rng.integers(0, 4, len(table)), pa.int32())
+    ends = np.sort(rng.integers(0, 4, (2, queries.number)), axis=0)
+    return table.append_column("s1", codes), replace(queries, further=((ends[0], ends[1]),))
+
+
+def test_conditions_on_two_sensitive_columns_are_of_one_record():
+    """Boxes of one point each, whose values are listed as combinations, and the points themselves."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        table, queries = of_two_columns(rng, points(rng, int(rng.integers(1, 200))), ranges(rng, 20)[0])
+        rows, (low, high) = table.to_pylist(), queries.further[0]
+        met = [(low[q] <= r["s1"]) & (r["s1"] <= high[q]) for q in range(20) for r in rows]
+        alone = [
+            PointCounts(replace(queries, further=()), 3)([table.slice(i, 1)]) for i in range(len(rows))
+        ]  # each record by the first column
+        expected = [sum(alone[i][q] * met[q * len(rows) + i] for i in range(len(rows))) for q in range(20)]
+        assert PointCounts(queries, 3, (4,))([table]).tolist() == expected
+        held = batch([([[r[f"q{i}"]] for i in range(3)], [r["s0"]], [1]) for r in rows])
+        held = held.append_column("codes1", pa.array([[r["s1"]] for r in rows], pa.list_(pa.int32())))
+        assert BoxEstimates(BoxReader(DOMAINS, SENSITIVE), queries, (4,))([held]) == pytest.approx(expected)
 
 
 def test_floating_intervals_count_by_length_and_wide_codes_do_not_overflow():
