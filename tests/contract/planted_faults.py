@@ -541,7 +541,7 @@ FAULTS = (
     Fault(f"{KERNELS}.classes.equivalence_classes:broken_classes", "none is broken", "t-closeness", lambda right: lambda *given: np.zeros(0, dtype=np.int64), trials.classes({"t": "1/4"}, 5, "ordered", "merged")),
     Fault(f"{KERNELS}.classes.take_out:approximate", "a record in the class before", "class sizes", one_too_many, trials.taken_out),
     Fault(f"{KERNELS}.matching.matching_graph:matching_graph", "the matches of another", "graph of matches", of_the_one_before, trials.matches({"l": "3"}, 6)),
-    Fault("anonlib.methods.heterogeneous:neighbourhoods", "a record of each bucket left out", "records of the graph", all_but_one, trials.matches({"beta": "2"}, 5)),
+    Fault(f"{KERNELS}.matching.neighbourhoods:neighbourhoods", "a record of each bucket left out", "records of the graph", all_but_one, trials.matches({"beta": "2"}, 5)),
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "one value for all", "graph of matches", one_of_all, trials.matches({"l": "3"}, 6)),
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "a matching out of disjoint ones", "what may be believed of a person", the_papers_draw, trials.matches({"l": "3"}, 6)),
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "a matching out of disjoint ones, under beta", "what may be believed of a person", the_papers_draw, trials.matches({"beta": "2"}, 5)),
