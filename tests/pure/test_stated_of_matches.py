@@ -11,6 +11,7 @@ import pytest
 
 from anonlib.audit.achieved import NAME as ACHIEVED
 from anonlib.audit.generalized.judge import judge
+from anonlib.audit.generalized.nodes_judge import own_bounds
 from anonlib.audit.verdict import Verdict
 from anonlib.hierarchy import parse_hierarchy
 from anonlib.methods.heterogeneous import words
@@ -64,3 +65,19 @@ def test_what_is_no_number_fails_too(of: str, stated: str) -> None:
     failures = {check.name for check in verdict(**{of: stated}).failures}
     assert ACHIEVED in failures
     assert failures <= {ACHIEVED, "the manifest's fields"}
+
+
+def test_a_share_beyond_the_threshold_of_a_second_column_fails() -> None:
+    """Every value of every column is held against its threshold, not those alone that have one of their own."""
+    _, found = paper.matched(dict.fromkeys(VALUES, 2), [Counter(dict.fromkeys(VALUES, 1))] * 8, {"l": Fraction(2)})
+    for value in found["guarantee"]["values"]:
+        value["threshold"] = "0.5"
+    second = {**found["guarantee"], "sensitive": "drug", "also": []}
+    second["values"] = [{**v, "achieved": "0.75" if v["value"] == "flu" else v["achieved"]} for v in second["values"]]
+    found["guarantee"]["also"] = [second]
+    bounds, missing = own_bounds(paper.stating(found), staged=False)
+    assert [str(bound) for bound in bounds if not bound.kept] == [
+        "the share of 'flu' of drug: found 0.75, asked at most 0.5"
+    ]
+    assert len(bounds) == 2 * len(VALUES)
+    assert not missing

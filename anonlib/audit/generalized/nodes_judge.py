@@ -80,17 +80,20 @@ def bounds(
 
 
 def own_bounds(manifest: Manifest, staged: bool) -> tuple[list[Bound], list[str]]:
-    """The same of values with a threshold of their own, without evidence: what the manifest says was found of them beside it."""
+    """The same of all values, without evidence: what the manifest says was found of them beside their threshold. Of a value with one of its
+    own something must have been found."""
     known, missing = [], []
-    own = thresholds_of(manifest) if manifest.method.name == "heterogeneous" else {}
-    for value in manifest.guarantee.values:
-        if value.value is None or value.value not in own or value.threshold is None:
-            continue
-        name = f"the share of {value.value!r}"
-        if not staged and is_number(value.achieved):
-            known.append(Bound(name, exact(value.achieved or "0"), exact(value.threshold)))
-        else:
-            missing.append(name)
+    heterogeneous = manifest.method.name == "heterogeneous"
+    own = thresholds_of(manifest) if heterogeneous else {}
+    for part in (manifest.guarantee, *manifest.guarantee.also) if heterogeneous else ():
+        for value in part.values:
+            if value.threshold is None:
+                continue
+            name = f"the share of {value.value!r}" + (f" of {part.sensitive}" if manifest.guarantee.also else "")
+            if not staged and is_number(value.achieved):
+                known.append(Bound(name, exact(value.achieved or "0"), exact(value.threshold)))
+            elif value.value is not None and value.value in own:
+                missing.append(name)
     return known, missing
 
 
