@@ -18,6 +18,9 @@ from anonlib.audit.registry import AUDITORS
 from anonlib.audit.verdict import Check, Verdict
 from anonlib.engine import reading, tables
 from anonlib.engine.as_missing import likely, read_as_missing
+from anonlib.engine.columnar import rewriting as columnar
+from anonlib.engine.columnar.rewriting import Rewriting
+from anonlib.engine.columnar.source import parquet_source
 from anonlib.engine.failures import explained
 from anonlib.engine.microdata import Microdata, microdata
 from anonlib.engine.relational import DataFrame
@@ -83,6 +86,8 @@ def run(spec: ReleaseSpec, spark: SparkSession, frame: DataFrame | None = None, 
     key = increments.run_key_of(spec, None if ledger is None else (ledger.id, ledger.next_number))
     source = _source(spec, spark, frame)
     table = microdata(source, spec.columns, spec.missing)
+    if frame is None and not spec.missing.as_missing:
+        table = replace(table, source=parquet_source(spec.input, table.frame))
     kept = None if output.evidence is None else storage.place(output.evidence)
     for left in [left for where in (place, kept) if where is not None for left in storage.leftovers(where)]:
         say(f"note: an interrupted run left {left}; it holds unaudited tables, remove it")
@@ -408,9 +413,15 @@ def _writer_out(spark: SparkSession, place: storage.Place) -> increments.Written
 
 
 def _stager(spark: SparkSession, place: storage.Place, format: str) -> Stage:
-    def stage(name: str, frame: DataFrame) -> DataFrame:
-        path = storage.spark_path(place.table(name))
-        tables.write(frame, path, format, f"writing {name}")
+    def stage(name: str, frame: DataFrame, rewriting: Rewriting | None = None, /) -> DataFrame:
+        path, folder = storage.spark_path(place.table(name)), storage.local_folder(place.table(name))
+        where = None
+        if rewriting is not None and folder is not None and format == "parquet":
+            where = columnar.place(rewriting)
+            if where is not None:
+                columnar.rewrite(rewriting, where, folder, f"writing {name}")
+        if where is None:
+            tables.write(frame, path, format, f"writing {name}")
         return tables.read_back(spark, path, format, frame)
 
     return stage

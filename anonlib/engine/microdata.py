@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from pyspark.sql import DataFrame
 
 from anonlib.engine import tables, valid_text
+from anonlib.engine.columnar.source import ParquetSource
 from anonlib.engine.statistics import is_missing
 from anonlib.errors import SpecError
 from anonlib.spec.release import Columns, Missing
@@ -30,6 +31,7 @@ class Microdata:
     keep   : SQL condition of the rows to publish (policy `drop`), or None for all
     refuse : {column: SQL condition that no row may meet} (policy `error`)
     before : {sensitive value's text: records} that earlier releases published, where what is promised follows from them too
+    source : the files that `frame` is, where it is nothing else; whoever replaces `frame` need not think of it
     """
 
     frame: DataFrame
@@ -40,6 +42,7 @@ class Microdata:
     keep: str | None
     refuse: Mapping[str, str]
     before: Mapping[str | None, int] = field(default_factory=dict)
+    source: ParquetSource | None = None
 
     @property
     def sensitive(self) -> str:

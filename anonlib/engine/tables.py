@@ -17,12 +17,13 @@ from anonlib.sql import quoted
 def write(frame: DataFrame, path: str, format: str, doing: str) -> None:
     """Write `frame` to a new folder, without the comments and metadata of its columns. One job."""
     with explained(doing):
-        plain(frame).write.format(format).options(**_WITHOUT_DICTIONARY).mode("error").save(path)
+        plain(frame).write.format(format).options(**_DICTIONARIES).mode("error").save(path)
 
 
 # Parquet would look each bucket id up in a dictionary, which grows to some 100,000 of them before it is given up: a twentieth of the CPU
 # seconds of writing `qit`. In order as they are, and compressed, they take less room without one. Other formats know no such option
-_WITHOUT_DICTIONARY = {f"parquet.enable.dictionary#{BUCKET_ID}": "false"}
+WITHOUT_DICTIONARY = frozenset({BUCKET_ID})
+_DICTIONARIES = {f"parquet.enable.dictionary#{name}": "false" for name in WITHOUT_DICTIONARY}
 
 
 def plain(frame: DataFrame) -> DataFrame:

@@ -41,9 +41,11 @@ def is_valid(text: str, spark_version: str) -> Column:
     )  # decoding replaces what is no character
 
 
+def sentence(name: str) -> str:
+    """Why a column is refused."""
+    return f"column {name!r} has text with bytes that are no UTF-8; mend it where it is written, or decode it in a view"
+
+
 def _refusing(name: str, spark_version: str) -> Column:
-    sentence = (
-        f"column {name!r} has text with bytes that are no UTF-8; mend it where it is written, or decode it in a view"
-    )
-    refuse = F.raise_error(F.lit(refusal_text(sentence, SpecError)))
+    refuse = F.raise_error(F.lit(refusal_text(sentence(name), SpecError)))
     return F.when(~is_valid(quoted(name), spark_version), refuse).otherwise(F.col(quoted(name)))

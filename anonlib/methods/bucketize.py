@@ -32,6 +32,8 @@ from typing import Any
 
 from anonlib.arrays import Int64Array
 from anonlib.engine import fakes, generate, ranks
+from anonlib.engine.columnar.columns import Itself
+from anonlib.engine.columnar.rewriting import Rewriting
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.order import arranged, files
 from anonlib.engine.relational import DataFrame
@@ -169,7 +171,9 @@ def publish_buckets(
     dealt = ranks.with_kernel(table.published, statistics, kernel, BUCKET_ID)
     published = [*table.quasi_identifiers, *table.other, BUCKET_ID]
     # qit: qi..., other..., bucket_id
-    qit = run.stage(QIT, arranged(project(dealt, published), files(statistics.counts.n), by=BUCKET_ID, narrow=True))
+    by_rows = arranged(project(dealt, published), files(statistics.counts.n), by=BUCKET_ID, narrow=True)
+    by_columns = Rewriting(table, statistics, kernel, tuple(published), Itself(BUCKET_ID), True, run.key)
+    qit = run.stage(QIT, by_rows, by_columns)
     run.say("writing the sensitive values of each bucket")
     avoided = fake_values if avoid_negative_associations else 0
     st = run.stage(ST, _sensitive_table(table, qit, statistics, deal, plan, avoided, run.key))

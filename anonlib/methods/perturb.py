@@ -24,6 +24,8 @@ import numpy as np
 
 from anonlib.arrays import BoolArray
 from anonlib.engine import compound, ranks
+from anonlib.engine.columnar.columns import Packed, typed
+from anonlib.engine.columnar.rewriting import Rewriting
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.operators import operators_table
 from anonlib.engine.order import arranged, files
@@ -82,13 +84,15 @@ def perturb(table: Microdata, wanted: Perturb, run: Run) -> Draft:
     texts = _texts(counts, table)
     run.say("perturbing records within their sub-tables (second pass)")
     # packed: qi..., other..., packed
-    packed = ranks.with_kernel(table.published, statistics, PerturbKernel(subtables, run.key), _PACKED)
+    kernel = PerturbKernel(subtables, run.key)
+    packed = ranks.with_kernel(table.published, statistics, kernel, _PACKED)
     packed = project(packed, [*table.quasi_identifiers, *table.other, _PACKED])
     code = f"CAST({quoted(_PACKED)} & {(1 << CODE_BITS) - 1} AS INT)"
     subtable = f"CAST(shiftright({quoted(_PACKED)}, {CODE_BITS}) AS INT)"
     published = with_columns(with_values(packed, code, texts, sensitive), {SUBTABLE: subtable})
     names = [*table.quasi_identifiers, *table.other, *sensitive, SUBTABLE]
-    microdata = run.stage(MICRODATA, arranged(project(published, names), files(statistics.counts.n)))
+    by_rows = arranged(project(published, names), files(statistics.counts.n))
+    microdata = run.stage(MICRODATA, by_rows, _by_columns(table, statistics, kernel, names, run.key))
     columns = operator_types(sensitive)
     rows = [_operator(i, t, texts) for i, t in enumerate(subtables)]
     operators = run.stage(OPERATORS, operators_table(table.frame, rows, columns, DOMAIN, sensitive))
@@ -119,6 +123,17 @@ def perturb(table: Microdata, wanted: Perturb, run: Run) -> Draft:
         },
         partitions=statistics.partitions,
     )
+
+
+def _by_columns(
+    table: Microdata, statistics: SensitiveStatistics, kernel: PerturbKernel, names: list[str], key: bytes
+) -> Rewriting | None:
+    """The same table made column by column; None where its values have no plain type for it."""
+    values = typed(statistics.counts.values, types(table.frame)[table.sensitive])
+    if len(table.sensitive_columns) > 1 or values is None:
+        return None
+    columns = Packed(table.sensitive, values, CODE_BITS, SUBTABLE)
+    return Rewriting(table, statistics, kernel, tuple(names), columns, False, key)
 
 
 def explain(table: Microdata, wanted: Perturb, say: Say) -> Explanation:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
+from anonlib.engine.columnar.rewriting import Rewriting
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.relational import DataFrame
 from anonlib.release.manifest import GuaranteePart, QuasiIdentifierPart, RowsPart, SolverPart
@@ -13,8 +14,17 @@ from anonlib.solvers.trade_offs.trade_off import TradeOff
 from anonlib.spec.layouts import LayoutName
 from anonlib.spec.method import Method
 
-Stage = Callable[[str, DataFrame], DataFrame]
-"""(table name, table) -> the same table, written to the staging area and read back."""
+
+class Stage(Protocol):
+    """Writes a table where nobody sees it."""
+
+    def __call__(self, name: str, frame: DataFrame, rewriting: Rewriting | None = None, /) -> DataFrame:
+        """`frame`, written to the staging area as the table `name`, and read back.
+
+        rewriting : the same table to be made column by column instead, where it can be
+        """
+
+
 Say = Callable[[str], None]
 """One sentence of progress."""
 

@@ -382,6 +382,11 @@ def spark_path(path: str) -> str:
     return "file://" + os.path.abspath(_local(path))
 
 
+def local_folder(path: str) -> str | None:
+    """The path as this machine's programs take it; None where it is no path of its own file system."""
+    return str(_local(path)) if _is_local(path) and not path.startswith(("/dbfs/", "/Volumes/")) else None
+
+
 def _is_local(path: str) -> bool:
     return path.startswith("file:") or "://" not in path
 
