@@ -120,7 +120,7 @@ def test_the_rows_are_those_of_the_way_by_rows(door, folder, always, ways, monke
     sensitive = "code" if method == "perturb" else "illness"
     columns = door.run_spec(spec_of(door, folder, "columns", METHODS[method], sensitive), "columns").published()
     monkeypatch.setattr(rewriting, "FEW_RECORDS", N)
-    rows = door.run_spec(spec_of(door, folder, "rows", METHODS[method], sensitive), "rows").published()
+    rows = door.run_spec(spec_of(door, folder, "rows", METHODS[method], sensitive, audit="off"), "rows").published()
     assert ways == ["columns", "rows"]
     assert columns.manifest.tables.keys() == rows.manifest.tables.keys()
     for name, table in columns.manifest.tables.items():
