@@ -18,8 +18,6 @@ from anonlib.audit.registry import AUDITORS
 from anonlib.audit.verdict import Check, Verdict
 from anonlib.engine import reading, tables
 from anonlib.engine.as_missing import likely, read_as_missing
-from anonlib.engine.columnar import rewriting as columnar
-from anonlib.engine.columnar.rewriting import Rewriting
 from anonlib.engine.columnar.source import parquet_source
 from anonlib.engine.failures import explained
 from anonlib.engine.microdata import Microdata, microdata
@@ -29,7 +27,7 @@ from anonlib.engine.session import SparkSession, few_settings, keys_on_disks, ru
 from anonlib.errors import AnonlibError, AuditRefused, SpecError, Unsatisfiable
 from anonlib.evaluation.evaluation import Evaluation
 from anonlib.evaluation.registry import EVALUATORS
-from anonlib.methods.recipe import Draft, Explanation, Run, Say, Stage
+from anonlib.methods.recipe import ByColumns, Draft, Explanation, Run, Say, Stage
 from anonlib.methods.registry import RECIPES
 from anonlib.release import catalog, reuse, storage
 from anonlib.release.layout import LAYOUTS
@@ -413,14 +411,12 @@ def _writer_out(spark: SparkSession, place: storage.Place) -> increments.Written
 
 
 def _stager(spark: SparkSession, place: storage.Place, format: str) -> Stage:
-    def stage(name: str, frame: DataFrame, rewriting: Rewriting | None = None, /) -> DataFrame:
+    def stage(name: str, frame: DataFrame, by_columns: ByColumns | None = None, /) -> DataFrame:
         path, folder = storage.spark_path(place.table(name)), storage.local_folder(place.table(name))
-        where = None
-        if rewriting is not None and folder is not None and format == "parquet":
-            where = columnar.place(rewriting)
-            if where is not None:
-                columnar.rewrite(rewriting, where, folder, f"writing {name}")
-        if where is None:
+        made = False
+        if by_columns is not None and folder is not None and format == "parquet":
+            made = by_columns.written(folder, f"writing {name}")
+        if not made:
             tables.write(frame, path, format, f"writing {name}")
         return tables.read_back(spark, path, format, frame)
 

@@ -33,6 +33,7 @@ from typing import Any
 from anonlib.arrays import Int64Array
 from anonlib.engine import fakes, generate, ranks
 from anonlib.engine.columnar.columns import Itself
+from anonlib.engine.columnar.listing import Listing
 from anonlib.engine.columnar.rewriting import Rewriting
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.order import arranged, files
@@ -176,7 +177,8 @@ def publish_buckets(
     qit = run.stage(QIT, by_rows, by_columns)
     run.say("writing the sensitive values of each bucket")
     avoided = fake_values if avoid_negative_associations else 0
-    st = run.stage(ST, _sensitive_table(table, qit, statistics, deal, plan, avoided, run.key))
+    st_by_rows = _sensitive_table(table, qit, statistics, deal, plan, avoided, run.key)
+    st = run.stage(ST, st_by_rows, None if avoided else _listing(table, statistics.counts, deal, plan))
     roles = {
         QIT: {
             **dict.fromkeys(table.quasi_identifiers, "quasi_identifier"),
@@ -382,6 +384,15 @@ def _sensitive_table(
     excluded = fakes.excluded_codes(qit, real("string"), table.quasi_identifiers, table.sensitive, shares, size)
     kernel = FakeValues(deal, counts.m, avoided, key)
     return fakes.listed_values(spark, deal.buckets, kernel, counts.values, excluded, names, spark_type)
+
+
+def _listing(table: Microdata, counts: SensitiveCounts, deal: Deal, plan: FakePlan | None) -> Listing:
+    """st, made column by column."""
+    stretches = [(s.start, s.stop, s.codes, s.counts) for s in composition(deal)]
+    if plan is not None:
+        stretches = [(s.start, s.stop, s.codes, (1,) * len(s.codes)) for s in plan.listed]
+    names, kind = (BUCKET_ID, table.sensitive, COUNT), types(table.frame)[table.sensitive]
+    return Listing(table.frame.sparkSession, names, counts.values, kind, stretches)
 
 
 def _check_fakes(counts: SensitiveCounts, thresholds: Thresholds, solution: BucketSolution, fake_values: int) -> None:

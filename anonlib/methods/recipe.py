@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from anonlib.engine.columnar.rewriting import Rewriting
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.relational import DataFrame
 from anonlib.release.manifest import GuaranteePart, QuasiIdentifierPart, RowsPart, SolverPart
@@ -15,14 +14,18 @@ from anonlib.spec.layouts import LayoutName
 from anonlib.spec.method import Method
 
 
+class ByColumns(Protocol):
+    """A table to be made column by column (`anonlib.engine.columnar`)."""
+
+    def written(self, folder: str, doing: str, /) -> bool:
+        """Write it into the new `folder`, a local path; False, with nothing done, where it cannot be made so."""
+
+
 class Stage(Protocol):
     """Writes a table where nobody sees it."""
 
-    def __call__(self, name: str, frame: DataFrame, rewriting: Rewriting | None = None, /) -> DataFrame:
-        """`frame`, written to the staging area as the table `name`, and read back.
-
-        rewriting : the same table to be made column by column instead, where it can be
-        """
+    def __call__(self, name: str, frame: DataFrame, by_columns: ByColumns | None = None, /) -> DataFrame:
+        """`frame`, written to the staging area as the table `name`, and read back; as `by_columns`, the same table, where it can be."""
 
 
 Say = Callable[[str], None]

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonlib import workflow
-from anonlib.engine.columnar import gather, rewriting, source
+from anonlib.engine.columnar import gather, listing, rewriting, source
 from anonlib.engine.columnar.columns import Itself, Packed, typed
 from anonlib.engine.columnar.deal import NUMBER, ORDER, WORD, Dealing, Segment, cut, files_of
-from anonlib.engine.columnar.gather import Gathering, in_order, published, sorted_dictionary
+from anonlib.engine.columnar.files import Files, sorted_dictionary
+from anonlib.engine.columnar.gather import Gathering, in_order, published
 from anonlib.engine.columnar.pieces import Pieces
 from anonlib.engine.failures import TaskRefusal
 from anonlib.keyed import Draws
@@ -68,7 +68,8 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def always(monkeypatch):
     """Tables of any size go column by column, to several files."""
-    monkeypatch.setattr(rewriting, "FEW_RECORDS", 0)
+    for module in (rewriting, listing):
+        monkeypatch.setattr(module, "FEW_RECORDS", 0)
     monkeypatch.setattr(rewriting, "files", lambda n: -(-n // 300))
 
 
@@ -119,15 +120,22 @@ def test_the_rows_are_those_of_the_way_by_rows(door, folder, always, ways, monke
     monkeypatch.setenv("RELEASE_KEY", KEY)
     sensitive = "code" if method == "perturb" else "illness"
     columns = door.run_spec(spec_of(door, folder, "columns", METHODS[method], sensitive), "columns").published()
-    monkeypatch.setattr(rewriting, "FEW_RECORDS", N)
+    for module in (rewriting, listing):
+        monkeypatch.setattr(module, "FEW_RECORDS", 10 * N)
     rows = door.run_spec(spec_of(door, folder, "rows", METHODS[method], sensitive, audit="off"), "rows").published()
     assert ways == ["columns", "rows"]
+    by_pyarrow = [{_is_of_pyarrow(path) for path in of.output.glob("[mqs]*/part-*")} for of in (columns, rows)]
+    assert by_pyarrow == [{True}, {False}]
     assert columns.manifest.tables.keys() == rows.manifest.tables.keys()
     for name, table in columns.manifest.tables.items():
         other = rows.manifest.tables[name]
         assert (table.rows, table.checksum, table.columns) == (other.rows, other.checksum, other.columns)
     assert columns.manifest.splits == rows.manifest.splits
     _no_trace_of_the_input(columns, "microdata" if method == "perturb" else "qit")
+
+
+def _is_of_pyarrow(path):
+    return "parquet-cpp" in pq.read_metadata(path).created_by
 
 
 def _no_trace_of_the_input(outcome, name):
@@ -441,9 +449,8 @@ def test_a_file_has_its_rows_in_order_and_no_trace_of_the_input(pieces, tmp_path
             ]
             piece = pa.RecordBatch.from_arrays(columns, names=["a", "text", NUMBER, WORD])
             pieces.write(number, batch, [piece] * 3)
-        gathering = Gathering(
-            ("text", "bucket", "a"), Itself("bucket"), True, "snappy", frozenset({"bucket"}), f"{number:032x}"
-        )
+        files = Files("snappy", frozenset({"bucket"}), f"{number:032x}")
+        gathering = Gathering(("text", "bucket", "a"), Itself("bucket"), True, files)
         out = tmp_path / f"out{number}"
         out.mkdir()
         batches = [(number, batch) for batch in range(len(sizes))]
@@ -481,8 +488,39 @@ def test_values_by_their_texts(kind, texts, values):
 
 
 def test_what_a_stopped_task_left_is_cleared_away(tmp_path):
-    for name in ("part-0.parquet", "_half", "part-0-of-another-run.parquet"):
+    files = Files.of_run("none", frozenset())
+    for name in (files.name(0), "_half", Files.of_run("none", frozenset()).name(0)):
         (tmp_path / name).write_bytes(b"")
-    rewriting._settle(str(tmp_path), ["part-0.parquet"])
-    assert {path.name for path in tmp_path.iterdir()} == {"part-0.parquet", "_SUCCESS"}
-    assert workflow.columnar is rewriting
+    files.settle(str(tmp_path), [0])
+    assert {path.name for path in tmp_path.iterdir()} == {files.name(0), "_SUCCESS"}
+
+
+# --- what each bucket holds -----------------------------------------------------------------------------------------------------
+
+STRETCHES = st.lists(
+    st.tuples(st.integers(0, 9), st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4)), min_size=1, max_size=4)),
+    max_size=6,
+)
+
+
+@given(STRETCHES, st.integers(1, 12))
+def test_a_listing_has_every_row_of_its_stretches_once(drawn, rows):
+    """Against the loops that the words say; the rows of one id stand together, also where a share of rows ends."""
+    stretches, start = [], 2**40
+    for length, held in drawn:
+        stretches.append((start, start + length, [code for code, _ in held], [count for _, count in held]))
+        start += length
+    shares = list(listing.shared(stretches, rows))
+    values, names = typed(["b", None, "a", "b\0"], "string"), ("id", "value", "count")
+    tables = [listing.listed(share, values, names) for share in shares]
+    expected = [
+        {"id": i, "value": values[code].as_py(), "count": count}
+        for start, stop, codes, counts in stretches
+        for i in range(start, stop)
+        for code, count in zip(codes, counts, strict=True)
+    ]
+    assert [row for table in tables for row in table.to_pylist()] == expected
+    assert all(len(table) for table in tables)
+    ids = [set(table["id"].to_pylist()) for table in tables]
+    assert sum(map(len, ids)) == len(set().union(*ids))
+    assert all(len(table) < rows + 4 for table in tables)

@@ -5,6 +5,7 @@
     pieces      what such a task hands to those of the files: sealed, in a folder of its own
     gather      a task for each file: its records in their order, as columns, written
     rewriting   both in turn, and that nothing was lost
+    listing     what each bucket holds: a table of no records, written by tasks in the same manner
 
 The same records get the same numbers as by rows (`anonlib.engine.ranks`): partitions, their order and the kernel are the same, and so are
 the published rows under the same key. Their order is another: by random words of the release key instead of a hash of the row.

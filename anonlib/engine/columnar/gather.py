@@ -6,36 +6,22 @@ dictionary, which are those that the file holds and no others, sorted. Cost: mem
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from inspect import signature
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from anonlib.arrays import Int64Array, UInt64Array
 from anonlib.engine.columnar.columns import Columns
 from anonlib.engine.columnar.deal import NUMBER, WORD
+from anonlib.engine.columnar.files import Files, sorted_dictionary
 from anonlib.engine.columnar.pieces import Pieces
 from anonlib.engine.failures import TaskRefusal
 
-GROUP_BYTES = 128 << 20
-"""Of a row group, at most, as Spark has it."""
 LARGEST_GROUPED = 1 << 39
 """Numbers by which records are grouped lie below it: with 24 bits of a record's word they make one key."""
 _WORD_BITS = 24
-
-
-DECIMALS: dict[str, Any] = (
-    {"store_decimal_as_integer": True} if "store_decimal_as_integer" in signature(pq.write_table).parameters else {}
-)
-"""PyArrow's way to write decimals of up to 18 digits as Spark does; empty where it has none."""
 
 
 @dataclass(frozen=True)
@@ -44,39 +30,23 @@ class Gathering:
 
     names   : the published columns, in their order; columns : those of them that a record's number stands for
     grouped : records of one number stand together, in random order; else all are in random order
-    codec   : of the files, as Parquet calls it; plain : columns that get no dictionary
-    token   : part of the files' names, of this run alone: a task that runs twice writes one file
+    files   : how they are written
     """
 
     names: tuple[str, ...]
     columns: Columns
     grouped: bool
-    codec: str
-    plain: frozenset[str]
-    token: str
+    files: Files
 
     def __call__(self, pieces: Pieces, batches: Sequence[tuple[int, int]], file: int, folder: str) -> int:
         """Write `file` into `folder`: the records that `batches`, (partition, batch), dealt to it. Returns how many there are."""
         try:
             dealt = pa.concat_tables([pieces.read(partition, batch, file) for partition, batch in batches])
             table = published(dealt, self.names, self.columns, self.grouped)
-            self._write(table, f"{folder}/{self.name(file)}")
+            self.files.write(table, folder, file)
         except (OSError, ValueError, pa.ArrowException) as error:
             raise TaskRefusal(f"file {file} of the release cannot be written ({error}); run again") from None
         return len(table)
-
-    def name(self, file: int) -> str:
-        """The name of a file, as Spark would give it."""
-        return f"part-{file:05d}-{self.token}{'' if self.codec == 'none' else '.' + self.codec}.parquet"
-
-    def _write(self, table: pa.Table, path: str) -> None:
-        hidden = str(Path(path).with_name(f"_{secrets.token_hex(8)}"))
-        group = max(1, min(len(table), len(table) * GROUP_BYTES // max(1, table.nbytes)))
-        coded = [name for name in table.column_names if name not in self.plain]
-        pq.write_table(
-            table, hidden, group, compression=self.codec, use_dictionary=coded, store_schema=False, **DECIMALS
-        )
-        os.replace(hidden, path)
 
 
 def published(dealt: pa.Table, names: Sequence[str], columns: Columns, grouped: bool) -> pa.Table:
@@ -99,20 +69,3 @@ def in_order(number: Int64Array, word: UInt64Array, grouped: bool) -> Int64Array
         raise ValueError(f"numbers by which records are grouped lie in [0, 2^39), not {number.min()} to {number.max()}")
     low = (word >> np.uint64(64 - _WORD_BITS)).astype(np.int64)
     return np.argsort((number << _WORD_BITS) | low, kind="stable")
-
-
-def sorted_dictionary(column: pa.DictionaryArray) -> pa.DictionaryArray:
-    """The same column with a dictionary of the values that it holds and no others, each once, sorted.
-
-    As read it has the values of the whole input's file, in the order in which they came: that of the input.
-    """
-    used = np.zeros(len(column.dictionary), dtype=bool)
-    used[column.indices.drop_null().to_numpy()] = True
-    kept = np.flatnonzero(used)
-    once = column.dictionary.take(pa.array(kept)).dictionary_encode()
-    by = pc.sort_indices(once.dictionary).to_numpy()
-    rank = np.empty(len(by), dtype=np.int32)
-    rank[by] = np.arange(len(by), dtype=np.int32)
-    place = np.zeros(len(used), dtype=np.int32)
-    place[kept] = rank[once.indices.to_numpy()]
-    return pa.DictionaryArray.from_arrays(pa.array(place).take(column.indices), once.dictionary.take(pa.array(by)))

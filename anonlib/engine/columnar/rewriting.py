@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pyarrow as pa
-from pyspark.sql import SparkSession
-
 from anonlib.engine.columnar.columns import Columns, typed
 from anonlib.engine.columnar.deal import NUMBER, WORD, Dealing
+from anonlib.engine.columnar.files import Files
 from anonlib.engine.columnar.gather import Gathering
 from anonlib.engine.columnar.pieces import Pieces
 from anonlib.engine.columnar.source import Layout, layout
+from anonlib.engine.columnar.tasks import said_by_each
 from anonlib.engine.failures import explained
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.order import FILE_ROWS, files
@@ -45,6 +43,13 @@ class Rewriting:
     columns: Columns
     grouped: bool
     key: bytes = field(repr=False)
+
+    def written(self, folder: str, doing: str) -> bool:
+        """Write the table into the new `folder`, a local path, see `rewrite`; False, with nothing done, where it goes by rows."""
+        where = place(self)
+        if where is not None:
+            rewrite(self, where, folder, doing)
+        return where is not None
 
     @property
     def from_files(self) -> tuple[str, ...]:
@@ -84,8 +89,8 @@ def rewrite(asked: Rewriting, where: Layout, folder: str, doing: str) -> None:
     dealing = Dealing(
         asked.from_files, where.coded, table.sensitive, values, offsets, asked.kernel, asked.grouped, asked.key
     )
-    token = secrets.token_hex(16)
-    gathering = Gathering(asked.names, asked.columns, asked.grouped, where.codec, WITHOUT_DICTIONARY, token)
+    written_as = Files.of_run(where.codec, WITHOUT_DICTIONARY)
+    gathering = Gathering(asked.names, asked.columns, asked.grouped, written_as)
     working = f"{folder} in pieces"
     pieces = Pieces(working, files(statistics.counts.n), secrets.token_bytes(32))
     segments = where.segments
@@ -93,34 +98,10 @@ def rewrite(asked: Rewriting, where: Layout, folder: str, doing: str) -> None:
         Path(path).mkdir()
     with explained(doing):
         spark = table.frame.sparkSession
-        dealt = _each(spark, sorted(segments), lambda partition: dealing(partition, segments[partition], pieces))
+        dealt = said_by_each(spark, sorted(segments), lambda partition: dealing(partition, segments[partition], pieces))
         batches = [(partition, k) for partition, count in dealt.items() for k in range(count)]
-        written = _each(spark, range(pieces.files), lambda file: gathering(pieces, batches, file, folder))
-    _settle(folder, [gathering.name(file) for file in range(pieces.files)])
+        written = said_by_each(spark, range(pieces.files), lambda file: gathering(pieces, batches, file, folder))
+    written_as.settle(folder, range(pieces.files))
     shutil.rmtree(working)
     if sum(written.values()) != statistics.counts.n:
         raise AnonlibError(f"{doing}: other records than the first pass counted; {CHANGED}")
-
-
-def _each(spark: SparkSession, ids: Sequence[int], task: Callable[[int], int]) -> dict[int, int]:
-    """{id: what `task` says of it}, of a Python task for each of `ids`, in their order. One job."""
-
-    def tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            mine = [ids[k] for k in batch.column(0).to_pylist()]
-            yield pa.RecordBatch.from_pydict({"id": mine, "said": [task(k) for k in mine]}, schema=_SAID)
-
-    numbers = spark.range(0, len(ids), 1, max(1, len(ids)))
-    said = numbers.mapInArrow(tasks, "id long, said long").collect()  # bounded: one row for each partition or file
-    return dict(sorted((row["id"], row["said"]) for row in said))
-
-
-_SAID = pa.schema([("id", pa.int64()), ("said", pa.int64())])
-
-
-def _settle(folder: str, names: Sequence[str]) -> None:
-    """Leave in `folder` the files `names` and Spark's mark of a whole table; a task that was stopped may have left half a file."""
-    for path in Path(folder).iterdir():
-        if path.name not in names:
-            path.unlink()
-    (Path(folder) / "_SUCCESS").touch()

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.utils import is_remote
 
 from anonlib.engine.columnar.deal import Segment
-from anonlib.engine.columnar.gather import DECIMALS
+from anonlib.engine.columnar.files import DECIMALS
+from anonlib.engine.columnar.tasks import codec_of, on_one_machine
 from anonlib.engine.failures import explained
 from anonlib.spec.release import Input
 
@@ -43,7 +43,6 @@ _TYPES = {
 }
 _OF_CALENDARS = ("date", "timestamp", "timestamp_ntz")
 _LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
-_CODECS = {name: name for name in ("snappy", "zstd", "gzip", "none")} | {"uncompressed": "none"}
 
 
 @dataclass(frozen=True)
@@ -92,9 +91,8 @@ def layout(frame: DataFrame) -> Layout | None:
     Cost: the footer of every file, and a job that reads no column of any.
     """
     spark = frame.sparkSession
-    codec = _CODECS.get(str(spark.conf.get("spark.sql.parquet.compression.codec", "snappy")).lower())
-    kinds = _arrow_types(frame)
-    if codec is None or kinds is None or not _on_one_machine(spark) or not _calendars_alike(spark, frame):
+    codec, kinds = codec_of(spark), _arrow_types(frame)
+    if codec is None or kinds is None or not on_one_machine(spark) or not _calendars_alike(spark, frame):
         return None
     with explained("looking at the input's files"):
         files = frame.inputFiles()
@@ -117,10 +115,6 @@ def layout(frame: DataFrame) -> Layout | None:
         return None
     segments = _segments(frame, groups)
     return None if segments is None else Layout(segments, coded, codec)
-
-
-def _on_one_machine(spark: SparkSession) -> bool:
-    return not is_remote() and re.fullmatch(r"local(\[.*\])?", spark.conf.get("spark.master", "") or "") is not None
 
 
 def _arrow_types(frame: DataFrame) -> dict[str, pa.DataType] | None:
