@@ -14,6 +14,7 @@ from anonlib.privacy.match_buckets import MatchBuckets
 from anonlib.solvers.matching import pair_pools as solver
 from anonlib.solvers.matching.beta_pool_shapes import loss, loss_of
 from anonlib.solvers.matching.diagonals import Diagonals, even_diagonals
+from anonlib.solvers.matching.match_partitions import Bucketing
 from anonlib.solvers.matching.pair_pools import check, pair_pools
 from tests.thorough import trials
 
@@ -63,6 +64,15 @@ def test_pools_exist_exactly_where_no_value_is_too_frequent(table: tuple[np.ndar
     if pools is not None:
         assert kept_by(pools, counts, codes, l)
         assert [p.mu * p.size for p in pools] == sorted((p.mu * p.size for p in pools), reverse=True)
+
+
+def test_no_table_is_refused_for_larger_buckets_than_it_has() -> None:
+    """Eight records all of whose buckets hold one, though l pools of l equal buckets would hold two in each."""
+    counts, codes = np.array([2, 2, 2, 1, 1]), np.array([[1, 1, 2, 2, 2], [1, 2, 0, 1, 2]])
+    pools = pair_pools(counts, codes, 2)
+    assert pools is not None
+    assert [(pool.mu, pool.size) for pool in pools] == [(2, 1)] * 4
+    assert Bucketing(2, None, codes=codes).least_bucket(8) <= 1
 
 
 def tight(number: int) -> tuple[np.ndarray, np.ndarray, int]:
