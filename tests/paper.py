@@ -319,7 +319,7 @@ def generalized(
         {name: text(number) for name, number in asked.items()},
         n,
         guarantee={
-            "model": "equivalence classes",
+            "model": "t-closeness" if method == "sabre" else "equivalence classes",
             "words": words.classes("illness", asked, of),
             "sensitive": "illness",
             "sensitive_type": "string" if kind == "flat" else "int",
@@ -392,7 +392,7 @@ def matched(
         {name: int(a) if name == "l" else text(a) for name, a in asked.items()},
         n,
         guarantee={
-            "model": "by matches",
+            "model": "l-diversity by matches" if number is not None else "beta-likeness by matches",
             "words": words.matches("illness", None if number is None else int(number), asked.get("beta")),
             "sensitive": "illness",
             "sensitive_type": "string",

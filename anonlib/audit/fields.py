@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from anonlib import words
 from anonlib.audit.verdict import Check
 from anonlib.errors import AnonlibError
 from anonlib.release.manifest import CheckPart, GuaranteePart, Manifest
@@ -93,6 +94,19 @@ DETAILS: dict[str, Allowed] = {
     "t_incognito": {"levels": LEVELS, "checked": COUNT, "choices": COUNT},
 }
 """Method -> what `solver.details` may hold, each key optional. A method that is not listed has no details."""
+
+MODELS = {
+    "bucketize": words.F_PRIVACY,
+    "anatomy": words.F_PRIVACY,
+    "perturb": words.RHO_PRIVACY,
+    "nh": words.DIVERSE_MATCHES,
+    "sabre": words.CLOSENESS,
+    "mondrian": words.CLASSES,
+    "burel": words.CLASSES,
+    "t_incognito": words.CLASSES,
+}
+"""Method -> what it names its model. Heterogeneous generalization has two, by its parameters, and a stream one of its own; a method that is
+not listed has any short text."""
 
 UTILITY = {
     "bucketized": {"msbs"},
@@ -186,6 +200,7 @@ def _faults(manifest: Manifest) -> Iterator[str]:
     )
     for part in (manifest.guarantee, *manifest.guarantee.also):
         yield from _of_guarantee(part, PROMISES[manifest.layout])
+        yield from _of_model(part, manifest)
         yield from _of_values_tree(part, manifest)
     yield from _of_further_columns(manifest)
     yield from _of_unreadable(manifest)
@@ -247,6 +262,17 @@ def _unknown(where: str, held: Mapping[str, Any], allowed: Allowed, names: set[s
             yield f"{where}.{key}: {_short(str(value))}"
 
 
+def _of_model(part: GuaranteePart, manifest: Manifest) -> Iterator[str]:
+    method = manifest.method.name
+    model = MODELS.get(method)
+    if method == "heterogeneous":
+        model = words.ALIKE_MATCHES if manifest.method.parameters.get("l") is None else words.DIVERSE_MATCHES
+    elif method == "sabre" and manifest.stream is not None:
+        model = words.CLOSENESS_IN_WINDOWS
+    if part.model != model if model else not WORD.fullmatch(part.model):
+        yield f"guarantee.model: {_short(part.model)}" + (f", of {method} it is {model!r}" if model else "")
+
+
 def _of_values_tree(part: GuaranteePart, manifest: Manifest) -> Iterator[str]:
     """A hierarchy of values, its nodes and the distance along it, where nothing is promised that rests on them: nobody reads them there."""
     bounds_nodes = manifest.method.name in ("bucketize", "heterogeneous") and part is manifest.guarantee
@@ -269,8 +295,6 @@ def _of_further_columns(manifest: Manifest) -> Iterator[str]:
 
 
 def _of_guarantee(part: GuaranteePart, promises: Collection[str]) -> Iterator[str]:
-    if not WORD.fullmatch(part.model):
-        yield f"guarantee.model: {_short(part.model)}"
     for name, numbers, known in (("asked", part.asked, promises), ("achieved", part.achieved, part.asked)):
         for key, number in numbers.items():
             if key not in known or not NUMBER.fullmatch(number):

@@ -416,6 +416,7 @@ def streamed() -> Verdict:
     shown_records = sum(map(len, (list(g.elements()) for g in groups)))
     found["stream"] = {**parts, "arrived": n, "shown": shown_records, "waiting": n - shown_records}
     found["method"]["parameters"] = {"t": "0.1", "k": 2}
+    found["guarantee"]["model"] = "(omega, t)-closeness"
     found["guarantee"]["achieved"]["t"] = text(value)
     found["guarantee"]["words"] = words.closeness_in_windows("illness", "flat", t, 2, 24)
     return generalized_judge.judge(facts, paper.stating(found))

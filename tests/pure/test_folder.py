@@ -263,6 +263,7 @@ LINKAGES = {
     "a number of the guarantee": lambda f: f["guarantee"].update(asked={"t": "0: HIV"}),
     "a number that buckets have none of": lambda f: f["guarantee"].update(asked={"t": "0.1415"}),
     "a number that nobody asked for": lambda f: f["guarantee"].update(achieved={"k": "1415"}),
+    "another model": lambda f: f["guarantee"].update(model="t-closeness"),
     "a distance that nothing is promised of": lambda f: f["guarantee"].update(distance="ordered"),
     "a setting": lambda f: f["splits"]["settings"].update({"spark.sql.files.0": "HIV illness"}),
     "a setting's name": lambda f: f["splits"]["settings"].update({"0: HIV": "1"}),
