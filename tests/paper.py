@@ -386,6 +386,7 @@ def matched(
     gain = max(shares[v] / Fraction(counts[v], n) - 1 for v in values)
     numbers = {"l": 1 / max(shares.values()), "beta": gain}
     number = asked.get("l")
+    allowed = {v: 1 / number if number is not None else min(1, (1 + asked["beta"]) * counts[v] / n) for v in values}
     found = manifest(
         "generalized",
         method,
@@ -396,7 +397,10 @@ def matched(
             "words": words.matches("illness", None if number is None else int(number), asked.get("beta")),
             "sensitive": "illness",
             "sensitive_type": "string",
-            "values": [{"value": v, "count": counts[v], "achieved": text(shares[v])} for v in values],
+            "values": [
+                {"value": v, "count": counts[v], "threshold": text(allowed[v]), "achieved": text(shares[v])}
+                for v in values
+            ],
             "asked": {name: text(a) for name, a in asked.items()},
             "achieved": {name: text(numbers[name]) for name in asked},
         },

@@ -361,6 +361,11 @@ def other_values(right: Any) -> Any:
     return Swapped
 
 
+def thresholds_doubled(right: Any) -> Any:
+    """Every threshold twice as high."""
+    return lambda *given: [min(Fraction(1), 2 * f) for f in right(*given)]
+
+
 def by_the_first(right: Any) -> Any:
     """Pools are made by the values of the first column alone: those of the second are taken to differ."""
     return lambda counts, codes, number: right(counts, np.stack([codes[0], np.arange(len(counts))]), number)
@@ -545,6 +550,8 @@ FAULTS = (
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "one value for all", "graph of matches", one_of_all, trials.matches({"l": "3"}, 6)),
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "a matching out of disjoint ones", "what may be believed of a person", the_papers_draw, trials.matches({"l": "3"}, 6)),
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "a matching out of disjoint ones, under beta", "what may be believed of a person", the_papers_draw, trials.matches({"beta": "2"}, 5)),
+    Fault("anonlib.methods.heterogeneous:thresholds", "twice as high", OWN, thresholds_doubled, trials.matches({"l": "3"}, 6)),
+    Fault("anonlib.methods.heterogeneous:thresholds", "twice as high, under beta", OWN, thresholds_doubled, trials.matches({"beta": "2"}, 5)),
     Fault(f"{PRIVACY}.beta_likeness:BetaLikeness.copies", "twice as many", "what may be believed of a person", times(2), trials.matches({"beta": "1/4"}, 5)),
     Fault(f"{PRIVACY}.match_limits:MatchLimits.allowed", "any number of buckets for a node", NODES_MATCHED, nodes_anywhere, trials.matches_of_nodes(lungs="1/2")),
     Fault(f"{PRIVACY}.match_limits:match_limits", "no threshold of its own", OWN, no_own_thresholds, IN_POOLS),

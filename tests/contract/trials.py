@@ -23,7 +23,7 @@ from anonlib.audit.generalized import evidence as generalized_evidence
 from anonlib.audit.generalized import judge as generalized_judge
 from anonlib.audit.generalized.closeness import distance_of, distances_of_windows
 from anonlib.audit.generalized.evidence import GraphFacts
-from anonlib.audit.generalized.facts import Worst
+from anonlib.audit.generalized.facts import GeneralizedFacts, Worst
 from anonlib.audit.generalized.fingerprint import BoxFingerprint
 from anonlib.audit.generalized.promises import NodeCase
 from anonlib.audit.perturbed import judge as perturbed_judge
@@ -47,7 +47,7 @@ from anonlib.methods import sabre_window as window_classes
 from anonlib.privacy import class_requirements as requirements
 from anonlib.privacy import column_pair, f_privacy, rho_privacy, subtables, t_closeness
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.release.manifest import NodePart
+from anonlib.release.manifest import Manifest, NodePart
 from anonlib.release.streamed import CLASS_BITS
 from anonlib.solvers.buckets import fake_values
 from anonlib.spec.methods.bucketize import Bucketize
@@ -429,15 +429,19 @@ def matches(asked: Mapping[str, str], m: int) -> Callable[[], Verdict]:
     """Heterogeneous generalization of one partition: the kernel's own evidence, told to the audit."""
 
     def trial() -> Verdict:
-        age, sensitive = people(m)
-        counts = SensitiveCounts(VALUES[:m], np.bincount(sensitive))
-        wanted = heterogeneous.Heterogeneous.model_validate({**asked, "matching": "greedy"})
-        kernel = heterogeneous.Matching(
-            (DOMAIN,), m, heterogeneous.bucketing(counts, wanted), None, "greedy", False, KEY
-        )
-        return _matched(counts, kernel([age], sensitive, 0), asked)
+        return generalized_judge.judge(*_matched_under(asked, m))
 
     return trial
+
+
+def _matched_under(asked: Mapping[str, str], m: int) -> tuple[GeneralizedFacts, Manifest]:
+    age, sensitive = people(m)
+    counts = SensitiveCounts(VALUES[:m], np.bincount(sensitive))
+    wanted = heterogeneous.Heterogeneous.model_validate({**asked, "matching": "greedy"})
+    promised = heterogeneous.bucketing(counts, wanted)
+    kernel = heterogeneous.Matching((DOMAIN,), m, promised, None, "greedy", False, KEY)
+    bounds = heterogeneous.thresholds(counts, promised)
+    return _matched(counts, kernel([age], sensitive, 0), asked, thresholds=bounds)
 
 
 def matches_of_nodes(**thresholds: str) -> Callable[[], Verdict]:
@@ -450,7 +454,7 @@ def matches_of_nodes(**thresholds: str) -> Callable[[], Verdict]:
         promised = heterogeneous.bucketing(counts, wanted, tree)
         out = heterogeneous.Matching((DOMAIN,), 6, promised, None, "greedy", False, KEY)([age], sensitive, 0)
         parts = heterogeneous.node_parts(counts, wanted, tree)
-        return _matched(
+        facts, manifest = _matched(
             counts,
             out,
             {"l": "3"},
@@ -459,6 +463,7 @@ def matches_of_nodes(**thresholds: str) -> Callable[[], Verdict]:
             nodes=parts,
             said=heterogeneous.words("illness", wanted, counts.values, parts),
         )
+        return generalized_judge.judge(facts, manifest)
 
     return trial
 
@@ -520,7 +525,7 @@ def rings(l: int, m: int) -> Callable[[], Verdict]:  # noqa: E741
             "matches": Lists.of_rows(found.astype(np.int32)),
             "assigned": made.shifted(np.ones(len(made.sizes), dtype=np.int64)),
         }
-        return _matched(counts, out, {"l": str(l)}, "nh")
+        return generalized_judge.judge(*_matched(counts, out, {"l": str(l)}, "nh"))
 
     return trial
 
@@ -534,7 +539,9 @@ def _matched(
     thresholds: Sequence[Fraction] = (),
     nodes: Sequence[NodePart] = (),
     said: str | None = None,
-) -> Verdict:
+) -> tuple[GeneralizedFacts, Manifest]:
+    """What the table and the evidence of matches hold, and what the manifest states. thresholds : of each value, by default those that
+    follow from `asked`"""
     names = ("record", "q0", "dummy", "assigned")
     under = [[counts.values.index(row[0]) for row in LUNGS if node.node in row] for node in nodes]
     own, places = np.asarray(out["own"]), np.asarray(out["partition"])
@@ -559,15 +566,16 @@ def _matched(
             "hierarchy": LUNGS,
             "nodes": [_node(n, k, facts) for k, n in enumerate(nodes)],
         }
-        bounds = dict(zip(counts.values, thresholds, strict=True))
-        for value in found["guarantee"]["values"]:
-            value["threshold"] = text(bounds[value["value"]])
     elif method == "nh":
         found["guarantee"]["words"] = words.rings("illness", int(asked["l"]))
     else:
         found["guarantee"]["words"] = heterogeneous.words(
             "illness", heterogeneous.Heterogeneous.model_validate(dict(asked))
         )
+    if thresholds:
+        bounds = dict(zip(counts.values, thresholds, strict=True))
+        for value in found["guarantee"]["values"]:
+            value["threshold"] = text(bounds[value["value"]])
     dummies = int(np.asarray(out["dummy"]).sum())
     found["rows"]["dummy"] = dummies
     manifest = paper.stating(found)
@@ -576,8 +584,7 @@ def _matched(
     manifest.tables["microdata"].rows = len(own)
     manifest = manifest.model_copy(update={"utility": {"gcp": 1.5 / len(own), "ail": 2.5 / len(own)}})
     kept = replace(of.graph, checks=checks, worst_cases=replace(of.graph.worst_cases, nodes=facts.nodes))
-    of = replace(of, graph=kept, distributions=(dict(published),), boxes=replace(of.boxes, measured=rows))
-    return generalized_judge.judge(of, manifest)
+    return replace(of, graph=kept, distributions=(dict(published),), boxes=replace(of.boxes, measured=rows)), manifest
 
 
 def _node(node: NodePart, k: int, facts: GraphFacts) -> dict[str, Any]:

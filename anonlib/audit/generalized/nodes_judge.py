@@ -43,21 +43,25 @@ def bounds_of_values(manifest: Manifest, part: GuaranteePart | None = None) -> l
 
 
 def as_asked(manifest: Manifest) -> list[Check]:
-    """Where values or nodes have thresholds of their own: each value's in the manifest is the one that follows from the parameters."""
-    if manifest.method.name != "heterogeneous" or not manifest.method.parameters.get("thresholds"):
-        return []
-    values, asked = manifest.guarantee.values, "of every value the lower of its own threshold and of l's or beta's"
+    """Of matches, a check for each sensitive column: the threshold of each value in the manifest is the one that follows from the
+    parameters. Methods that match always state one of every value."""
+    return [_column_as_asked(manifest, part) for part in (manifest.guarantee, *manifest.guarantee.also)]
+
+
+def _column_as_asked(manifest: Manifest, part: GuaranteePart) -> Check:
+    name = OWN if part is manifest.guarantee else f"{OWN} for {part.sensitive}"
+    values, asked = part.values, "of every value the lower of its own threshold and of l's or beta's"
     try:
-        bounds = [min(Fraction(1), bound) for bound in bounds_of_values(manifest)]
+        limits = [min(Fraction(1), bound) for bound in bounds_of_values(manifest, part)]
         stated = [None if v.threshold is None else exact(v.threshold) for v in values]
-    except (AnonlibError, AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
-        return [Check(OWN, False, asked, f"the parameters state no bound: {problem}")]
+    except (AnonlibError, AttributeError, KeyError, TypeError, ValueError, ArithmeticError) as problem:
+        return Check(name, False, asked, f"the parameters state no bound: {problem}")
     faults = [
-        f"{v.value!r}: stated {v.threshold}, the parameters give {text(bound)}"
-        for v, bound, threshold in zip(values, bounds, stated, strict=True)
-        if threshold != bound
+        f"{v.value!r}: stated {v.threshold}, the parameters give {text(limit)}"
+        for v, limit, threshold in zip(values, limits, stated, strict=True)
+        if threshold != limit
     ]
-    return [Check.unless(faults, OWN, asked, f"{len(faults):,} of {len(values):,} are others")]
+    return Check.unless(faults, name, asked, f"{len(faults):,} of {len(values):,} are others")
 
 
 def bounds(
@@ -80,21 +84,27 @@ def bounds(
 
 
 def own_bounds(manifest: Manifest, staged: bool) -> tuple[list[Bound], list[str]]:
-    """The same of all values, without evidence: what the manifest says was found of them beside their threshold. Of a value with one of its
-    own something must have been found."""
-    known, missing = [], []
-    heterogeneous = manifest.method.name == "heterogeneous"
-    own = thresholds_of(manifest) if heterogeneous else {}
-    for part in (manifest.guarantee, *manifest.guarantee.also) if heterogeneous else ():
+    """The same of all values, of matches without evidence: what the manifest says was found of them beside their threshold. Of a value with
+    one of its own something must have been found."""
+    known, missing, own = [], [], _names_with_their_own(manifest)
+    for part in (manifest.guarantee, *manifest.guarantee.also):
         for value in part.values:
-            if value.threshold is None:
-                continue
+            if not is_number(value.threshold):
+                continue  # `as_asked` says so
             name = f"the share of {value.value!r}" + (f" of {part.sensitive}" if manifest.guarantee.also else "")
             if not staged and is_number(value.achieved):
-                known.append(Bound(name, exact(value.achieved or "0"), exact(value.threshold)))
-            elif value.value is not None and value.value in own:
+                known.append(Bound(name, exact(value.achieved or "0"), exact(value.threshold or "0")))
+            elif value.value in own:
                 missing.append(name)
     return known, missing
+
+
+def _names_with_their_own(manifest: Manifest) -> set[str | None]:
+    """The values and nodes that have a threshold of their own; none where the parameters are nothing of the kind."""
+    try:
+        return {*thresholds_of(manifest)}
+    except (AnonlibError, AttributeError, KeyError, TypeError, ValueError):
+        return set()
 
 
 def of_graph(part: GuaranteePart, found: Mapping[int, NodeCase], staged: bool) -> list[Check]:
