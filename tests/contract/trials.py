@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anonlib import words
+from anonlib import words, workflow
 from anonlib.arrays import Lists
 from anonlib.audit.bucketized import columns_judge, nodes_judge
 from anonlib.audit.bucketized import judge as bucketized_judge
@@ -430,6 +430,19 @@ def matches(asked: Mapping[str, str], m: int) -> Callable[[], Verdict]:
 
     def trial() -> Verdict:
         return generalized_judge.judge(*_matched_under(asked, m))
+
+    return trial
+
+
+def stated_of_matches(asked: Mapping[str, str], m: int) -> Callable[[], Verdict]:
+    """The same once the evidence is gone: what the workflow wrote into the manifest of what had been found stands alone."""
+
+    def trial() -> Verdict:
+        facts, manifest = _matched_under(asked, m)
+        found = generalized_judge.judge(facts, manifest)
+        guarantee = workflow._achieved(manifest.guarantee, found.achieved, found.numbers)
+        written = manifest.model_copy(update={"guarantee": guarantee})
+        return generalized_judge.judge(replace(facts, graph=None), written)
 
     return trial
 

@@ -16,6 +16,7 @@ from anonlib.audit.generalized.facts import GeneralizedFacts
 from anonlib.audit.generalized.judge import judge
 from anonlib.audit.generalized.nodes_judge import OWN, own_bounds
 from anonlib.audit.verdict import Verdict
+from anonlib.exact import text
 from anonlib.hierarchy import parse_hierarchy
 from anonlib.methods.heterogeneous import words
 from anonlib.release.manifest import NodePart
@@ -25,6 +26,7 @@ from tests import paper
 
 TREE = parse_hierarchy("angina,heart,any\ninfarct,heart,any\nflu,lungs,any\nasthma,lungs,any\n")
 VALUES = ("angina", "asthma", "flu", "infarct")
+SHARES, NUMBERS = "achieved shares of illness", "achieved numbers for illness"
 WANTED = Heterogeneous.model_validate({"l": 2, "thresholds": {"heart": "1/2", "flu": "1/4"}})
 
 
@@ -42,6 +44,8 @@ def verdict(of_flu: str | None = "1/4", of_heart: str | None = "0.5") -> Verdict
     for value in guarantee["values"]:
         own = value["value"] == "flu"
         value |= {"threshold": "0.25" if own else "0.5", "achieved": of_flu if own else value["achieved"]}
+    if of_flu == "1/3":
+        guarantee["achieved"] = {"l": "3"}  # what follows from it
     return judge(replace(facts, graph=None), paper.stating(found))
 
 
@@ -60,7 +64,8 @@ def test_what_is_within_its_threshold_passes() -> None:
 )
 def test_what_is_beyond_it_or_not_stated_fails(of: str, stated: str | None, sentence: str) -> None:
     failures = {check.name: check.evidence for check in verdict(**{of: stated}).failures}
-    assert failures == {ACHIEVED: sentence}
+    unsaid = {SHARES: "'flu': stated None, which is no share"} if (of, stated) == ("of_flu", None) else {}
+    assert failures == {ACHIEVED: sentence} | unsaid
 
 
 @pytest.mark.parametrize("of", ["of_heart", "of_flu"])
@@ -68,7 +73,7 @@ def test_what_is_beyond_it_or_not_stated_fails(of: str, stated: str | None, sent
 def test_what_is_no_number_fails_too(of: str, stated: str) -> None:
     failures = {check.name for check in verdict(**{of: stated}).failures}
     assert ACHIEVED in failures
-    assert failures <= {ACHIEVED, "the manifest's fields"}
+    assert failures <= {ACHIEVED, "the manifest's fields"} | ({SHARES} if of == "of_flu" else set())
 
 
 def test_a_share_beyond_the_threshold_of_a_second_column_fails() -> None:
@@ -132,11 +137,18 @@ def of_numbers(**achieved: str) -> Edit:
 
 
 EDITS: dict[str, tuple[str, Edit, set[str]]] = {
-    "a threshold and what was found beside it": ("l", of_value(0, threshold="1/2", achieved="1/2"), {OWN}),
+    "a threshold and what was found beside it": ("l", of_value(0, threshold="1/2", achieved="1/2"), {OWN, NUMBERS}),
     "a threshold of rings": ("nh", of_value(2, threshold="1/2"), {OWN}),
     "a threshold left out": ("l", of_value(0, threshold=None), {OWN}),
     "a threshold that is no number": ("l", of_value(0, threshold="much"), {OWN, "the manifest's fields"}),
     "a threshold under beta": ("beta", of_value(3, threshold="3/4"), {OWN}),
+    "a larger l": ("l", of_numbers(l="4"), {NUMBERS}),
+    "a larger l of rings": ("nh", of_numbers(l="4"), {NUMBERS}),
+    "a smaller beta": ("beta", of_numbers(beta="0.5"), {NUMBERS}),
+    "no share": ("l", of_value(0, achieved=None), {SHARES}),
+    "no share, of rings": ("nh", of_value(0, achieved=None), {SHARES}),
+    "a share below that of the rows": ("l", of_value(2, achieved="1/4"), {SHARES}),
+    "a share below, under beta": ("beta", of_value(0, achieved="1/7"), {SHARES}),
 }
 
 
@@ -182,3 +194,24 @@ def test_the_same_of_a_second_column(edit: str) -> None:
     change(found["guarantee"]["also"][0])
     of_drug = {name.replace("illness", "drug") if name != OWN else f"{OWN} for drug" for name in failing}
     assert {check.name for check in judge(facts, paper.stating(found)).failures} == of_drug
+
+
+def test_a_value_of_which_no_row_is_left_has_no_share() -> None:
+    """All its records are suppressed: nothing was found of it."""
+    facts, found = on_paper({"beta": Fraction(2)})
+    found["guarantee"]["values"].append({"value": "gout", "count": 1})
+    for value in found["guarantee"]["values"]:
+        value["threshold"] = text(min(Fraction(1), 3 * Fraction(value["count"], 13)))
+    found["guarantee"]["achieved"]["beta"] = text(Fraction(7, 6))
+    found["rows"] |= {"input": 13, "suppressed": 1}
+    assert [str(check) for check in judge(facts, paper.stating(found)).failures] == []
+    found["guarantee"]["values"][-1]["achieved"] = "1/13"
+    assert {check.name for check in judge(facts, paper.stating(found)).failures} == {SHARES}
+
+
+def test_staged_tables_are_not_taken_at_their_word() -> None:
+    """Before publication the matches must be at hand: what a manifest states of them is no evidence."""
+    facts, found = on_paper({"l": Fraction(3)})
+    checks = {check.name: check.passed for check in judge(facts, paper.stating(found), staged=True).checks}
+    assert not checks[ACHIEVED]
+    assert SHARES not in checks

@@ -63,6 +63,9 @@ def judge(facts: GeneralizedFacts, manifest: Manifest, columns: Columns | None =
     elif facts.graph is not None:
         checks += facts.graph.checks
         worst_cases = [facts.graph.worst_cases, *facts.graph.also]
+    else:
+        for part, counted in zip(parts, facts.distributions, strict=True):
+            checks += promises.of_stated_shares(part, counted, staged)
     shares: list[dict[str | None, str]] = []
     numbers: list[dict[str, str]] = []
     for part, cases in zip(parts, worst_cases, strict=False):
