@@ -27,6 +27,7 @@ from anonlib.audit.bucketized.nodes_judge import PRIVACY as NODES
 from anonlib.audit.generalized.nodes_judge import BELIEFS as NODES_BELIEVED
 from anonlib.audit.generalized.nodes_judge import MATCHES as NODES_MATCHED
 from anonlib.audit.generalized.nodes_judge import OWN
+from anonlib.audit.generalized.nodes_judge import SHARES as NODES_STATED
 from anonlib.audit.nodes import TREE
 from anonlib.audit.promised import NAME as WORDS
 from anonlib.exact import exact, text
@@ -372,6 +373,17 @@ def numbers_doubled(right: Any) -> Any:
     return lambda part, shares, numbers: right(part, shares, {name: text(2 * exact(n)) for name, n in numbers.items()})
 
 
+def nodes_halved(right: Any) -> Any:
+    """What was found of each node, halved."""
+
+    def wrong(*given: Any) -> Any:
+        written = right(*given)
+        halved = [n.model_copy(update={"achieved": text(exact(n.achieved) / 2)}) for n in written.guarantee.nodes]
+        return written.model_copy(update={"guarantee": written.guarantee.model_copy(update={"nodes": halved})})
+
+    return wrong
+
+
 def thresholds_doubled(right: Any) -> Any:
     """Every threshold twice as high."""
     return lambda *given: [min(Fraction(1), 2 * f) for f in right(*given)]
@@ -566,6 +578,7 @@ FAULTS = (
     Fault("anonlib.methods.heterogeneous:thresholds", "twice as high, under beta", OWN, thresholds_doubled, trials.matches({"beta": "2"}, 5)),
     Fault("anonlib.workflow:_achieved", "a third of the shares", "achieved shares of illness", a_third_of_shares, STATED),
     Fault("anonlib.workflow:_achieved", "twice l", "achieved numbers for illness", numbers_doubled, STATED),
+    Fault("anonlib.workflow:completed", "half the shares of nodes", NODES_STATED, nodes_halved, trials.stated_of_nodes(lungs="1/2", HIV="1/4")),
     Fault("anonlib.workflow:_achieved", "twice beta", "achieved numbers for illness", numbers_doubled, trials.stated_of_matches({"beta": "2"}, 5)),
     Fault(f"{PRIVACY}.beta_likeness:BetaLikeness.copies", "twice as many", "what may be believed of a person", times(2), trials.matches({"beta": "1/4"}, 5)),
     Fault(f"{PRIVACY}.match_limits:MatchLimits.allowed", "any number of buckets for a node", NODES_MATCHED, nodes_anywhere, trials.matches_of_nodes(lungs="1/2")),

@@ -427,24 +427,22 @@ def streamed() -> Verdict:
 
 def matches(asked: Mapping[str, str], m: int) -> Callable[[], Verdict]:
     """Heterogeneous generalization of one partition: the kernel's own evidence, told to the audit."""
-
-    def trial() -> Verdict:
-        return generalized_judge.judge(*_matched_under(asked, m))
-
-    return trial
+    return lambda: generalized_judge.judge(*_matched_under(asked, m))
 
 
 def stated_of_matches(asked: Mapping[str, str], m: int) -> Callable[[], Verdict]:
     """The same once the evidence is gone: what the workflow wrote into the manifest of what had been found stands alone."""
+    return lambda: _without_evidence(*_matched_under(asked, m))
 
-    def trial() -> Verdict:
-        facts, manifest = _matched_under(asked, m)
-        found = generalized_judge.judge(facts, manifest)
-        guarantee = workflow._achieved(manifest.guarantee, found.achieved, found.numbers)
-        written = manifest.model_copy(update={"guarantee": guarantee})
-        return generalized_judge.judge(replace(facts, graph=None), written)
 
-    return trial
+def stated_of_nodes(**thresholds: str) -> Callable[[], Verdict]:
+    """The same of `matches_of_nodes`."""
+    return lambda: _without_evidence(*_matched_under_nodes(thresholds))
+
+
+def _without_evidence(facts: GeneralizedFacts, manifest: Manifest) -> Verdict:
+    written = workflow.completed(manifest, generalized_judge.judge(facts, manifest), {})
+    return generalized_judge.judge(replace(facts, graph=None), written)
 
 
 def _matched_under(asked: Mapping[str, str], m: int) -> tuple[GeneralizedFacts, Manifest]:
@@ -459,26 +457,25 @@ def _matched_under(asked: Mapping[str, str], m: int) -> tuple[GeneralizedFacts, 
 
 def matches_of_nodes(**thresholds: str) -> Callable[[], Verdict]:
     """The same under l-diversity with thresholds of nodes of `LUNGS` and of values."""
+    return lambda: generalized_judge.judge(*_matched_under_nodes(thresholds))
 
-    def trial() -> Verdict:
-        age, sensitive = people(6)
-        counts, tree = SensitiveCounts(VALUES, np.bincount(sensitive)), hierarchy_of(LUNGS)
-        wanted = heterogeneous.Heterogeneous.model_validate({"l": 3, "thresholds": thresholds, "matching": "greedy"})
-        promised = heterogeneous.bucketing(counts, wanted, tree)
-        out = heterogeneous.Matching((DOMAIN,), 6, promised, None, "greedy", False, KEY)([age], sensitive, 0)
-        parts = heterogeneous.node_parts(counts, wanted, tree)
-        facts, manifest = _matched(
-            counts,
-            out,
-            {"l": "3"},
-            parameters=wanted.to_public_dict(),
-            thresholds=heterogeneous.thresholds(counts, promised),
-            nodes=parts,
-            said=heterogeneous.words("illness", wanted, counts.values, parts),
-        )
-        return generalized_judge.judge(facts, manifest)
 
-    return trial
+def _matched_under_nodes(thresholds: Mapping[str, str]) -> tuple[GeneralizedFacts, Manifest]:
+    age, sensitive = people(6)
+    counts, tree = SensitiveCounts(VALUES, np.bincount(sensitive)), hierarchy_of(LUNGS)
+    wanted = heterogeneous.Heterogeneous.model_validate({"l": 3, "thresholds": thresholds, "matching": "greedy"})
+    promised = heterogeneous.bucketing(counts, wanted, tree)
+    out = heterogeneous.Matching((DOMAIN,), 6, promised, None, "greedy", False, KEY)([age], sensitive, 0)
+    parts = heterogeneous.node_parts(counts, wanted, tree)
+    return _matched(
+        counts,
+        out,
+        {"l": "3"},
+        parameters=wanted.to_public_dict(),
+        thresholds=heterogeneous.thresholds(counts, promised),
+        nodes=parts,
+        said=heterogeneous.words("illness", wanted, counts.values, parts),
+    )
 
 
 def matches_of_two() -> Verdict:

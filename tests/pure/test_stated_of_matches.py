@@ -15,6 +15,7 @@ from anonlib.audit.achieved import NAME as ACHIEVED
 from anonlib.audit.generalized.facts import GeneralizedFacts
 from anonlib.audit.generalized.judge import judge
 from anonlib.audit.generalized.nodes_judge import OWN, own_bounds
+from anonlib.audit.generalized.nodes_judge import SHARES as OF_NODES
 from anonlib.audit.verdict import Verdict
 from anonlib.exact import text
 from anonlib.hierarchy import parse_hierarchy
@@ -30,11 +31,11 @@ SHARES, NUMBERS = "achieved shares of illness", "achieved numbers for illness"
 WANTED = Heterogeneous.model_validate({"l": 2, "thresholds": {"heart": "1/2", "flu": "1/4"}})
 
 
-def verdict(of_flu: str | None = "1/4", of_heart: str | None = "0.5") -> Verdict:
+def verdict(of_flu: str | None = "1/4", of_heart: str | None = "0.5", telling: int | None = 0) -> Verdict:
     """On a published table alone, whose manifest says that so much was found of both."""
     facts, found = paper.matched(dict.fromkeys(VALUES, 2), [Counter(dict.fromkeys(VALUES, 1))] * 8, {"l": Fraction(2)})
     nodes = [
-        NodePart(node="heart", count=4, threshold="0.5", achieved=of_heart, telling=0),
+        NodePart(node="heart", count=4, threshold="0.5", achieved=of_heart, telling=telling),
         NodePart(node="lungs", count=4, achieved="0.5", telling=0),
     ]
     found["method"]["parameters"] = WANTED.to_public_dict()
@@ -64,8 +65,18 @@ def test_what_is_within_its_threshold_passes() -> None:
 )
 def test_what_is_beyond_it_or_not_stated_fails(of: str, stated: str | None, sentence: str) -> None:
     failures = {check.name: check.evidence for check in verdict(**{of: stated}).failures}
-    unsaid = {SHARES: "'flu': stated None, which is no share"} if (of, stated) == ("of_flu", None) else {}
-    assert failures == {ACHIEVED: sentence} | unsaid
+    impossible = {
+        ("of_flu", None): {SHARES: "'flu': stated None, which is no share"},
+        ("of_heart", None): {OF_NODES: "'heart': stated None, it can be 0.5 to 0.5"},
+        ("of_heart", "3/4"): {OF_NODES: "'heart': stated 3/4, it can be 0.5 to 0.5"},
+    }
+    assert failures == {ACHIEVED: sentence} | impossible.get((of, stated), {})
+
+
+@pytest.mark.parametrize(("of_heart", "telling"), [("0.4", 0), ("0.6", 0), ("0.5", 1), ("0.5", None), ("0.5", -1)])
+def test_a_share_of_a_node_goes_with_the_rows_and_the_values_under_it(of_heart: str, telling: int | None) -> None:
+    """Half of the rows are under the node, and two values of which no match shows more than a quarter."""
+    assert OF_NODES in {check.name for check in verdict(of_heart=of_heart, telling=telling).failures}
 
 
 @pytest.mark.parametrize("of", ["of_heart", "of_flu"])
@@ -73,7 +84,7 @@ def test_what_is_beyond_it_or_not_stated_fails(of: str, stated: str | None, sent
 def test_what_is_no_number_fails_too(of: str, stated: str) -> None:
     failures = {check.name for check in verdict(**{of: stated}).failures}
     assert ACHIEVED in failures
-    assert failures <= {ACHIEVED, "the manifest's fields"} | ({SHARES} if of == "of_flu" else set())
+    assert failures <= {ACHIEVED, "the manifest's fields", SHARES if of == "of_flu" else OF_NODES}
 
 
 def test_a_share_beyond_the_threshold_of_a_second_column_fails() -> None:

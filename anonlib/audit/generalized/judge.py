@@ -66,6 +66,8 @@ def judge(facts: GeneralizedFacts, manifest: Manifest, columns: Columns | None =
     else:
         for part, counted in zip(parts, facts.distributions, strict=True):
             checks += promises.of_stated_shares(part, counted, staged)
+        if all(check.passed for check in checks if check.name == nodes.TREE):
+            checks += nodes_judge.of_stated_shares(manifest.guarantee, facts.distributions[0], staged)
     shares: list[dict[str | None, str]] = []
     numbers: list[dict[str, str]] = []
     for part, cases in zip(parts, worst_cases, strict=False):

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from anonlib.audit.achieved import Bound
 from anonlib.audit.generalized.promises import NodeCase, is_number
-from anonlib.audit.nodes import thresholds_of
+from anonlib.audit.nodes import thresholds_of, under
 from anonlib.audit.verdict import Check
 from anonlib.errors import AnonlibError
 from anonlib.exact import exact, text
@@ -20,6 +20,7 @@ from anonlib.release.manifest import GuaranteePart, Manifest
 MATCHES = "nodes among the matches"
 BELIEFS = "what may be believed of nodes"
 OWN = "thresholds as asked"
+SHARES = "achieved shares of nodes"
 NOTHING = NodeCase()
 
 
@@ -154,4 +155,37 @@ def _as_stated(part: GuaranteePart, found: Mapping[int, NodeCase], staged: bool)
                 f"{node.node!r}: stated {node.achieved}, {node.telling} records; found {text(case.share)}, {case.telling:,}"
             )
     wanted = "the largest share of each node and the records it is told of, as the manifest states them"
-    return Check.unless(faults, "achieved shares of nodes", wanted, f"{len(faults):,} differ")
+    return Check.unless(faults, SHARES, wanted, f"{len(faults):,} differ")
+
+
+def of_stated_shares(part: GuaranteePart, counted: Mapping[str | None, int], staged: bool) -> list[Check]:
+    """Of matches without evidence: whether what the manifest says was found of each node goes with the rows, and with what it says of the
+    values under the node. No check for staged tables, whose evidence must be at hand.
+
+    counted : {value: how many rows have it}. A node's share is on average that of the rows, at least that of any value under it and at most
+    that of all of them; and it is 1 exactly where there are records that it is told of.
+    """
+    if staged or not part.nodes:
+        return []
+    rows = sum(counted.values())
+    shares = {v.value: exact(v.achieved) for v in part.values if v.achieved is not None and is_number(v.achieved)}
+    faults = []
+    for node, values in zip(part.nodes, under(part), strict=True):
+        of_rows = Fraction(sum(counted.get(v, 0) for v in values), max(1, rows))
+        least = max([of_rows, *(shares[v] for v in values if v in shares)])
+        most = min(Fraction(1), sum((shares.get(v, Fraction(counted.get(v, 0) > 0)) for v in values), Fraction(0)))
+        if not is_number(node.achieved) or not least <= exact(node.achieved or "0") <= most:
+            faults.append(f"{node.node!r}: stated {node.achieved}, it can be {text(least)} to {text(most)}")
+        elif (
+            node.telling is None
+            or not 0 <= node.telling <= rows
+            or (node.telling > 0) != (exact(node.achieved or "0") == 1)
+        ):
+            faults.append(
+                f"{node.node!r}: stated to be told of {node.telling} records, with a share of {node.achieved}"
+            )
+    return [
+        Check.unless(
+            faults, SHARES, "of each node a share that the rows and its values allow", f"{len(faults):,} are not so"
+        )
+    ]
