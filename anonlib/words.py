@@ -18,6 +18,11 @@ Share = tuple[str | None, Fraction]
 RealShares = tuple[Fraction, Fraction, Fraction]
 """Beside fakes: the smallest and the largest share of a value's listings that are real, and how likely a last record's value is told."""
 
+F_PRIVACY, RHO_PRIVACY, CLASSES = "F'-privacy", "(rho1, rho2)-privacy", "equivalence classes"
+CLOSENESS, CLOSENESS_IN_WINDOWS = "t-closeness", "(omega, t)-closeness"
+DIVERSE_MATCHES, ALIKE_MATCHES = "l-diversity by matches", "beta-likeness by matches"
+"""The models, as a manifest names them."""
+
 LEAKING = {"far_apart": "how shared buckets were filled", "refine": "why partitions were not cut on"}
 """Parameters of heterogeneous generalization under which an adversary who knows this too is not held to the promise."""
 REMAINDERS = {"dummy": "made up", "suppress": "left out"}

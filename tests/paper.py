@@ -319,7 +319,7 @@ def generalized(
         {name: text(number) for name, number in asked.items()},
         n,
         guarantee={
-            "model": "equivalence classes",
+            "model": "t-closeness" if method == "sabre" else "equivalence classes",
             "words": words.classes("illness", asked, of),
             "sensitive": "illness",
             "sensitive_type": "string" if kind == "flat" else "int",
@@ -386,17 +386,21 @@ def matched(
     gain = max(shares[v] / Fraction(counts[v], n) - 1 for v in values)
     numbers = {"l": 1 / max(shares.values()), "beta": gain}
     number = asked.get("l")
+    allowed = {v: 1 / number if number is not None else min(1, (1 + asked["beta"]) * counts[v] / n) for v in values}
     found = manifest(
         "generalized",
         method,
         {name: int(a) if name == "l" else text(a) for name, a in asked.items()},
         n,
         guarantee={
-            "model": "by matches",
+            "model": "l-diversity by matches" if number is not None else "beta-likeness by matches",
             "words": words.matches("illness", None if number is None else int(number), asked.get("beta")),
             "sensitive": "illness",
             "sensitive_type": "string",
-            "values": [{"value": v, "count": counts[v], "achieved": text(shares[v])} for v in values],
+            "values": [
+                {"value": v, "count": counts[v], "threshold": text(allowed[v]), "achieved": text(shares[v])}
+                for v in values
+            ],
             "asked": {name: text(a) for name, a in asked.items()},
             "achieved": {name: text(numbers[name]) for name in asked},
         },

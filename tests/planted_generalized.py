@@ -193,5 +193,7 @@ def graph(p: int = 12) -> Planted:
             evidence.append((partition, i, *codes, dummy, matches, assigned))
     dummies = sum(e[6] for e in evidence)
     promise = guarantee("illness", "string", [m[3] for m in original], {"l": "3"})
+    bounded = [value.model_copy(update={"threshold": "1/3"}) for value in promise.values]
+    promise = promise.model_copy(update={"values": bounded})
     counted = RowsPart(input=len(original), published=len(original), dummy=dummies)
     return Planted(columns, rows, manifest(promise, counted, {"l": 3}, columns), original, evidence)

@@ -8,10 +8,11 @@ extend when a method has more to tell.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from anonlib import words
 from anonlib.audit.verdict import Check
 from anonlib.errors import AnonlibError
 from anonlib.release.manifest import CheckPart, GuaranteePart, Manifest
@@ -94,6 +95,19 @@ DETAILS: dict[str, Allowed] = {
 }
 """Method -> what `solver.details` may hold, each key optional. A method that is not listed has no details."""
 
+MODELS = {
+    "bucketize": words.F_PRIVACY,
+    "anatomy": words.F_PRIVACY,
+    "perturb": words.RHO_PRIVACY,
+    "nh": words.DIVERSE_MATCHES,
+    "sabre": words.CLOSENESS,
+    "mondrian": words.CLASSES,
+    "burel": words.CLASSES,
+    "t_incognito": words.CLASSES,
+}
+"""Method -> what it names its model. Heterogeneous generalization has two, by its parameters, and a stream one of its own; a method that is
+not listed has any short text."""
+
 UTILITY = {
     "bucketized": {"msbs"},
     "generalized": {"gcp", "ail", "classes", "discernibility"},
@@ -114,7 +128,12 @@ SPLITS = {
     "spark.sql.files.minPartitionNum",
     "spark.sql.leafNodeDefaultParallelism",
 }
-PROMISES = {"k", "distinct_l", "frequency_l", "l", "beta", "enhanced_beta", "t", "rho1", "rho2"}
+PROMISES = {
+    "bucketized": set[str](),
+    "generalized": {"k", "distinct_l", "frequency_l", "l", "beta", "enhanced_beta", "t"},
+    "perturbed": {"rho1", "rho2"},
+}
+"""Layout -> the numbers that may be promised; buckets keep a threshold of each value, and none besides."""
 
 
 def nothing_else(manifest: Manifest) -> Check:
@@ -180,10 +199,10 @@ def _faults(manifest: Manifest) -> Iterator[str]:
         if table not in manifest.tables or not CATALOG_NAME.fullmatch(name)
     )
     for part in (manifest.guarantee, *manifest.guarantee.also):
-        yield from _of_guarantee(part)
-        bounds_nodes = manifest.method.name in ("bucketize", "heterogeneous")
-        if part.nodes and not (bounds_nodes and part is manifest.guarantee):
-            yield f"guarantee.nodes: {len(part.nodes):,} of them, which {manifest.method.name} has none of"
+        yield from _of_guarantee(part, PROMISES[manifest.layout])
+        yield from _of_model(part, manifest)
+        yield from _of_values_tree(part, manifest)
+    yield from _of_further_columns(manifest)
     yield from _of_unreadable(manifest)
     yield from _of_stream(manifest)
     yield from _of_checks(manifest)
@@ -243,12 +262,42 @@ def _unknown(where: str, held: Mapping[str, Any], allowed: Allowed, names: set[s
             yield f"{where}.{key}: {_short(str(value))}"
 
 
-def _of_guarantee(part: GuaranteePart) -> Iterator[str]:
-    if not WORD.fullmatch(part.model):
-        yield f"guarantee.model: {_short(part.model)}"
-    for name, numbers in (("asked", part.asked), ("achieved", part.achieved)):
+def _of_model(part: GuaranteePart, manifest: Manifest) -> Iterator[str]:
+    method = manifest.method.name
+    model = MODELS.get(method)
+    if method == "heterogeneous":
+        model = words.ALIKE_MATCHES if manifest.method.parameters.get("l") is None else words.DIVERSE_MATCHES
+    elif method == "sabre" and manifest.stream is not None:
+        model = words.CLOSENESS_IN_WINDOWS
+    if part.model != model if model else not WORD.fullmatch(part.model):
+        yield f"guarantee.model: {_short(part.model)}" + (f", of {method} it is {model!r}" if model else "")
+
+
+def _of_values_tree(part: GuaranteePart, manifest: Manifest) -> Iterator[str]:
+    """A hierarchy of values, its nodes and the distance along it, where nothing is promised that rests on them: nobody reads them there."""
+    bounds_nodes = manifest.method.name in ("bucketize", "heterogeneous") and part is manifest.guarantee
+    if part.nodes and not bounds_nodes:
+        yield f"guarantee.nodes: {len(part.nodes):,} of them, which {manifest.method.name} has none of"
+    if part.hierarchy and not bounds_nodes and part.distance != "hierarchical":
+        yield f"guarantee.hierarchy: {len(part.hierarchy):,} rows, on which nothing rests that is promised of {part.sensitive}"
+    if part.distance and "t" not in part.asked:
+        yield f"guarantee.distance: {part.distance}, and no distance is promised of {part.sensitive}"
+
+
+def _of_further_columns(manifest: Manifest) -> Iterator[str]:
+    """Further sensitive columns have none of their own; sub-tables tell of all columns together, in one part."""
+    also = manifest.guarantee.also
+    if also and manifest.layout == "perturbed":
+        yield f"guarantee.also: {len(also):,} more, and what is promised of all columns stands in one"
+    for part in also:
+        if part.also:
+            yield f"guarantee.also: {_short(part.sensitive)} has {len(part.also):,} more of its own"
+
+
+def _of_guarantee(part: GuaranteePart, promises: Collection[str]) -> Iterator[str]:
+    for name, numbers, known in (("asked", part.asked, promises), ("achieved", part.achieved, part.asked)):
         for key, number in numbers.items():
-            if key not in PROMISES or not NUMBER.fullmatch(number):
+            if key not in known or not NUMBER.fullmatch(number):
                 yield f"guarantee.{name}: {_short(key)} is {_short(number)}"
     for value in part.values:
         for share in (value.threshold, value.achieved):

@@ -63,6 +63,7 @@ from anonlib.solvers.trade_offs.registry import from_counts
 from anonlib.solvers.trade_offs.trade_off import TradeOff, with_offer
 from anonlib.spec.layouts import BUCKET_ID, COUNT
 from anonlib.spec.methods.bucketize import Bucketize
+from anonlib.words import F_PRIVACY
 
 
 def hierarchy_of(table: Microdata) -> Hierarchy | None:
@@ -431,7 +432,7 @@ def _guarantee(
 ) -> GuaranteePart:
     hierarchy = None if thresholds.tree is None else hierarchy_of(table)
     return GuaranteePart(
-        model="F'-privacy",
+        model=F_PRIVACY,
         words=guarantee_words(table.sensitive, counts, thresholds, fake_values, fakes),
         sensitive=table.sensitive,
         sensitive_type=types(table.frame)[table.sensitive],

@@ -187,7 +187,7 @@ def _guarantee(choice: PairChoice, column: str, sensitive: dict[str, str]) -> Gu
 
 def _part(name: str, kind: str, said: str, counts: SensitiveCounts, bounds: Sequence[Fraction]) -> GuaranteePart:
     return GuaranteePart(
-        model="F'-privacy",
+        model=words.F_PRIVACY,
         words=said,
         sensitive=name,
         sensitive_type=kind,

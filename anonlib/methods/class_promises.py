@@ -139,12 +139,12 @@ def words(column: str, promise: Promise) -> str:
     return templates.classes(column, numbers, promise.closeness.distance.kind if promise.closeness is not None else "")
 
 
-def guarantee(table: Microdata, promise: Promise, model: str) -> GuaranteePart:
-    """The promise as the manifest states it."""
+def guarantee(table: Microdata, promise: Promise) -> GuaranteePart:
+    """The promise of equivalence classes as the manifest states it."""
     kind, column = types(table.frame)[table.sensitive], table.columns.sensitive[0]
     stated, asked = words(table.sensitive, promise), promise.asked.numbers()
     return guarantee_part(
-        model, stated, table.sensitive, kind, column, promise.counts, asked, promise.closeness, promise.caps
+        templates.CLASSES, stated, table.sensitive, kind, column, promise.counts, asked, promise.closeness, promise.caps
     )
 
 

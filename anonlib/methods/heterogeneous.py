@@ -403,7 +403,7 @@ def _guarantee(table: Microdata, counts: SensitiveCounts, wanted: Heterogeneous,
     nodes = node_parts(counts, wanted, hierarchy)
     asked = {"l": str(wanted.l)} if wanted.l is not None else {"beta": text(Fraction(wanted.beta or 0))}
     return GuaranteePart(
-        model="l-diversity by matches" if wanted.l is not None else "beta-likeness by matches",
+        model=templates.DIVERSE_MATCHES if wanted.l is not None else templates.ALIKE_MATCHES,
         words=words(table.sensitive, wanted, counts.values, None if hierarchy is None else nodes),
         sensitive=table.sensitive,
         sensitive_type=types(table.frame)[table.sensitive],

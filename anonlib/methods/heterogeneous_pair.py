@@ -40,7 +40,7 @@ from anonlib.privacy.l_diversity import LDiversity
 from anonlib.release.manifest import GuaranteePart, ValuePart
 from anonlib.solvers.matching.match_partitions import Bucketing
 from anonlib.spec.methods.heterogeneous import Heterogeneous
-from anonlib.words import matches_of_columns
+from anonlib.words import DIVERSE_MATCHES, matches_of_columns
 
 
 def heterogeneous(table: Microdata, wanted: Heterogeneous, run: Run) -> Draft:
@@ -146,7 +146,7 @@ def _guarantee(table: Microdata, statistics: Sequence[SensitiveStatistics], l: i
     kinds, names, bound = types(table.frame), table.sensitive_columns, text(Fraction(1, l))
     parts = [
         GuaranteePart(
-            model="l-diversity by matches",
+            model=DIVERSE_MATCHES,
             words=said,
             sensitive=name,
             sensitive_type=kinds[name],

@@ -50,7 +50,7 @@ from anonlib.solvers.trade_offs.trade_off import TradeOff, with_offer
 from anonlib.spec.layouts import SUBTABLE
 from anonlib.spec.methods.perturb import Perturb
 from anonlib.sql import quoted
-from anonlib.words import beliefs_in_columns, percent
+from anonlib.words import RHO_PRIVACY, beliefs_in_columns, percent
 
 _PACKED = "anonlib packed"
 
@@ -322,7 +322,7 @@ def _guarantee(table: Microdata, column: str, wanted: Perturb, choice: PerturbCh
     # without a rho1 every value is protected: the largest share is the rho1 that says so
     rho1 = wanted.rho1 if wanted.rho1 is not None else Fraction(int(counts.counts.max()), counts.n)
     return GuaranteePart(
-        model="(rho1, rho2)-privacy",
+        model=RHO_PRIVACY,
         words=_words(table, wanted, choice),
         sensitive=column,
         sensitive_type=operator_types(sensitive)[DOMAIN].removeprefix("array<").removesuffix(">"),

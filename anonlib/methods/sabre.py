@@ -63,7 +63,7 @@ from anonlib.solvers.classes.sabre_buckets import BucketPartition
 from anonlib.solvers.classes.sub_buckets import Packing
 from anonlib.solvers.matching.match_partitions import merged_runs
 from anonlib.spec.methods.sabre import Sabre
-from anonlib.words import HOW_CLASSES_CAME
+from anonlib.words import CLOSENESS, HOW_CLASSES_CAME
 
 ORDER = "sabre: order of the records of a partition"
 NUMBERS = "sabre: numbers of the classes of a partition"
@@ -234,7 +234,7 @@ def _guarantee(table: Microdata, promised: Asked, wanted: Sabre) -> GuaranteePar
         closeness, counts = promised.closeness[i], promised.statistics[i].counts
         words = guarantee_words(name, closeness, promised.k if i == 0 else 1, how)
         asked = {"t": text(closeness.t), "k": str(promised.k)}
-        parts.append(guarantee_part("t-closeness", words, name, kinds[name], column, counts, asked, closeness))
+        parts.append(guarantee_part(CLOSENESS, words, name, kinds[name], column, counts, asked, closeness))
     return parts[0].model_copy(update={"also": parts[1:]})
 
 

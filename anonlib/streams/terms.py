@@ -23,7 +23,7 @@ from anonlib.release.manifest import GuaranteePart
 from anonlib.spec.methods.sabre import Sabre
 from anonlib.spec.release import Input, ReleaseSpec
 from anonlib.spec.stream import Stream
-from anonlib.words import closeness_in_windows
+from anonlib.words import CLOSENESS_IN_WINDOWS, closeness_in_windows
 
 
 def source(spec: ReleaseSpec, asked: Stream) -> tuple[Input, set[str]]:
@@ -66,7 +66,7 @@ def guarantee(spec: ReleaseSpec, name: str, kind: str, coding: Coding) -> Guaran
     closeness = TCloseness(distance(spec, coding), counts.counts, method.t)
     words = closeness_in_windows(name, closeness.distance.kind, method.t, method.k, asked.window, coding.shard)
     numbers: Mapping[str, str] = {"t": text(method.t), "k": str(method.k)}
-    part = guarantee_part("(omega, t)-closeness", words, name, kind, column, counts, dict(numbers), closeness)
+    part = guarantee_part(CLOSENESS_IN_WINDOWS, words, name, kind, column, counts, dict(numbers), closeness)
     return part.model_copy(update={"values": []})
 
 

@@ -27,8 +27,10 @@ from anonlib.audit.bucketized.nodes_judge import PRIVACY as NODES
 from anonlib.audit.generalized.nodes_judge import BELIEFS as NODES_BELIEVED
 from anonlib.audit.generalized.nodes_judge import MATCHES as NODES_MATCHED
 from anonlib.audit.generalized.nodes_judge import OWN
+from anonlib.audit.generalized.nodes_judge import SHARES as NODES_STATED
 from anonlib.audit.nodes import TREE
 from anonlib.audit.promised import NAME as WORDS
+from anonlib.exact import exact, text
 from anonlib.kernels.matching.disjoint_matchings import random_matching
 from anonlib.kernels.matching.matching_deal import DealtRecords
 from tests.contract import trials
@@ -361,6 +363,32 @@ def other_values(right: Any) -> Any:
     return Swapped
 
 
+def a_third_of_shares(right: Any) -> Any:
+    """A third of what was found of each value."""
+    return lambda part, shares, numbers: right(part, {v: text(exact(s) / 3) for v, s in shares.items()}, numbers)
+
+
+def numbers_doubled(right: Any) -> Any:
+    """What was found of the model's own numbers, doubled."""
+    return lambda part, shares, numbers: right(part, shares, {name: text(2 * exact(n)) for name, n in numbers.items()})
+
+
+def nodes_halved(right: Any) -> Any:
+    """What was found of each node, halved."""
+
+    def wrong(*given: Any) -> Any:
+        written = right(*given)
+        halved = [n.model_copy(update={"achieved": text(exact(n.achieved) / 2)}) for n in written.guarantee.nodes]
+        return written.model_copy(update={"guarantee": written.guarantee.model_copy(update={"nodes": halved})})
+
+    return wrong
+
+
+def thresholds_doubled(right: Any) -> Any:
+    """Every threshold twice as high."""
+    return lambda *given: [min(Fraction(1), 2 * f) for f in right(*given)]
+
+
 def by_the_first(right: Any) -> Any:
     """Pools are made by the values of the first column alone: those of the second are taken to differ."""
     return lambda counts, codes, number: right(counts, np.stack([codes[0], np.arange(len(counts))]), number)
@@ -477,6 +505,7 @@ NUMBERS, PRIVATE = "the manifest's numbers", "(rho1, rho2)-privacy"
 FOLLOWS = "thresholds follow from the stated requirement"
 CLOSE = trials.classes({"t": "1/4"})
 ORDERED = trials.classes({"t": "1/4"}, 5, "ordered")
+STATED = trials.stated_of_matches({"l": "3"}, 6)
 IN_POOLS = trials.matches_of_nodes(lungs="1/2", HIV="1/4")
 
 FAULTS = (
@@ -545,6 +574,12 @@ FAULTS = (
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "one value for all", "graph of matches", one_of_all, trials.matches({"l": "3"}, 6)),
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "a matching out of disjoint ones", "what may be believed of a person", the_papers_draw, trials.matches({"l": "3"}, 6)),
     Fault("anonlib.methods.heterogeneous:rainbow_matching", "a matching out of disjoint ones, under beta", "what may be believed of a person", the_papers_draw, trials.matches({"beta": "2"}, 5)),
+    Fault("anonlib.methods.heterogeneous:thresholds", "twice as high", OWN, thresholds_doubled, trials.matches({"l": "3"}, 6)),
+    Fault("anonlib.methods.heterogeneous:thresholds", "twice as high, under beta", OWN, thresholds_doubled, trials.matches({"beta": "2"}, 5)),
+    Fault("anonlib.workflow:_achieved", "a third of the shares", "achieved shares of illness", a_third_of_shares, STATED),
+    Fault("anonlib.workflow:_achieved", "twice l", "achieved numbers for illness", numbers_doubled, STATED),
+    Fault("anonlib.workflow:completed", "half the shares of nodes", NODES_STATED, nodes_halved, trials.stated_of_nodes(lungs="1/2", HIV="1/4")),
+    Fault("anonlib.workflow:_achieved", "twice beta", "achieved numbers for illness", numbers_doubled, trials.stated_of_matches({"beta": "2"}, 5)),
     Fault(f"{PRIVACY}.beta_likeness:BetaLikeness.copies", "twice as many", "what may be believed of a person", times(2), trials.matches({"beta": "1/4"}, 5)),
     Fault(f"{PRIVACY}.match_limits:MatchLimits.allowed", "any number of buckets for a node", NODES_MATCHED, nodes_anywhere, trials.matches_of_nodes(lungs="1/2")),
     Fault(f"{PRIVACY}.match_limits:match_limits", "no threshold of its own", OWN, no_own_thresholds, IN_POOLS),

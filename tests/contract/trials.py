@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anonlib import words
+from anonlib import words, workflow
 from anonlib.arrays import Lists
 from anonlib.audit.bucketized import columns_judge, nodes_judge
 from anonlib.audit.bucketized import judge as bucketized_judge
@@ -23,7 +23,7 @@ from anonlib.audit.generalized import evidence as generalized_evidence
 from anonlib.audit.generalized import judge as generalized_judge
 from anonlib.audit.generalized.closeness import distance_of, distances_of_windows
 from anonlib.audit.generalized.evidence import GraphFacts
-from anonlib.audit.generalized.facts import Worst
+from anonlib.audit.generalized.facts import GeneralizedFacts, Worst
 from anonlib.audit.generalized.fingerprint import BoxFingerprint
 from anonlib.audit.generalized.promises import NodeCase
 from anonlib.audit.perturbed import judge as perturbed_judge
@@ -47,7 +47,7 @@ from anonlib.methods import sabre_window as window_classes
 from anonlib.privacy import class_requirements as requirements
 from anonlib.privacy import column_pair, f_privacy, rho_privacy, subtables, t_closeness
 from anonlib.privacy.counts import SensitiveCounts
-from anonlib.release.manifest import NodePart
+from anonlib.release.manifest import Manifest, NodePart
 from anonlib.release.streamed import CLASS_BITS
 from anonlib.solvers.buckets import fake_values
 from anonlib.spec.methods.bucketize import Bucketize
@@ -416,6 +416,7 @@ def streamed() -> Verdict:
     shown_records = sum(map(len, (list(g.elements()) for g in groups)))
     found["stream"] = {**parts, "arrived": n, "shown": shown_records, "waiting": n - shown_records}
     found["method"]["parameters"] = {"t": "0.1", "k": 2}
+    found["guarantee"]["model"] = "(omega, t)-closeness"
     found["guarantee"]["achieved"]["t"] = text(value)
     found["guarantee"]["words"] = words.closeness_in_windows("illness", "flat", t, 2, 24)
     return generalized_judge.judge(facts, paper.stating(found))
@@ -426,40 +427,55 @@ def streamed() -> Verdict:
 
 def matches(asked: Mapping[str, str], m: int) -> Callable[[], Verdict]:
     """Heterogeneous generalization of one partition: the kernel's own evidence, told to the audit."""
+    return lambda: generalized_judge.judge(*_matched_under(asked, m))
 
-    def trial() -> Verdict:
-        age, sensitive = people(m)
-        counts = SensitiveCounts(VALUES[:m], np.bincount(sensitive))
-        wanted = heterogeneous.Heterogeneous.model_validate({**asked, "matching": "greedy"})
-        kernel = heterogeneous.Matching(
-            (DOMAIN,), m, heterogeneous.bucketing(counts, wanted), None, "greedy", False, KEY
-        )
-        return _matched(counts, kernel([age], sensitive, 0), asked)
 
-    return trial
+def stated_of_matches(asked: Mapping[str, str], m: int) -> Callable[[], Verdict]:
+    """The same once the evidence is gone: what the workflow wrote into the manifest of what had been found stands alone."""
+    return lambda: _without_evidence(*_matched_under(asked, m))
+
+
+def stated_of_nodes(**thresholds: str) -> Callable[[], Verdict]:
+    """The same of `matches_of_nodes`."""
+    return lambda: _without_evidence(*_matched_under_nodes(thresholds))
+
+
+def _without_evidence(facts: GeneralizedFacts, manifest: Manifest) -> Verdict:
+    written = workflow.completed(manifest, generalized_judge.judge(facts, manifest), {})
+    return generalized_judge.judge(replace(facts, graph=None), written)
+
+
+def _matched_under(asked: Mapping[str, str], m: int) -> tuple[GeneralizedFacts, Manifest]:
+    age, sensitive = people(m)
+    counts = SensitiveCounts(VALUES[:m], np.bincount(sensitive))
+    wanted = heterogeneous.Heterogeneous.model_validate({**asked, "matching": "greedy"})
+    promised = heterogeneous.bucketing(counts, wanted)
+    kernel = heterogeneous.Matching((DOMAIN,), m, promised, None, "greedy", False, KEY)
+    bounds = heterogeneous.thresholds(counts, promised)
+    return _matched(counts, kernel([age], sensitive, 0), asked, thresholds=bounds)
 
 
 def matches_of_nodes(**thresholds: str) -> Callable[[], Verdict]:
     """The same under l-diversity with thresholds of nodes of `LUNGS` and of values."""
+    return lambda: generalized_judge.judge(*_matched_under_nodes(thresholds))
 
-    def trial() -> Verdict:
-        age, sensitive = people(6)
-        counts, tree = SensitiveCounts(VALUES, np.bincount(sensitive)), hierarchy_of(LUNGS)
-        wanted = heterogeneous.Heterogeneous.model_validate({"l": 3, "thresholds": thresholds, "matching": "greedy"})
-        promised = heterogeneous.bucketing(counts, wanted, tree)
-        out = heterogeneous.Matching((DOMAIN,), 6, promised, None, "greedy", False, KEY)([age], sensitive, 0)
-        parts = heterogeneous.node_parts(counts, wanted, tree)
-        return _matched(
-            counts,
-            out,
-            {"l": "3"},
-            parameters=wanted.to_public_dict(),
-            thresholds=heterogeneous.thresholds(counts, promised),
-            nodes=parts,
-            said=heterogeneous.words("illness", wanted, counts.values, parts),
-        )
 
-    return trial
+def _matched_under_nodes(thresholds: Mapping[str, str]) -> tuple[GeneralizedFacts, Manifest]:
+    age, sensitive = people(6)
+    counts, tree = SensitiveCounts(VALUES, np.bincount(sensitive)), hierarchy_of(LUNGS)
+    wanted = heterogeneous.Heterogeneous.model_validate({"l": 3, "thresholds": thresholds, "matching": "greedy"})
+    promised = heterogeneous.bucketing(counts, wanted, tree)
+    out = heterogeneous.Matching((DOMAIN,), 6, promised, None, "greedy", False, KEY)([age], sensitive, 0)
+    parts = heterogeneous.node_parts(counts, wanted, tree)
+    return _matched(
+        counts,
+        out,
+        {"l": "3"},
+        parameters=wanted.to_public_dict(),
+        thresholds=heterogeneous.thresholds(counts, promised),
+        nodes=parts,
+        said=heterogeneous.words("illness", wanted, counts.values, parts),
+    )
 
 
 def matches_of_two() -> Verdict:
@@ -519,7 +535,7 @@ def rings(l: int, m: int) -> Callable[[], Verdict]:  # noqa: E741
             "matches": Lists.of_rows(found.astype(np.int32)),
             "assigned": made.shifted(np.ones(len(made.sizes), dtype=np.int64)),
         }
-        return _matched(counts, out, {"l": str(l)}, "nh")
+        return generalized_judge.judge(*_matched(counts, out, {"l": str(l)}, "nh"))
 
     return trial
 
@@ -533,7 +549,9 @@ def _matched(
     thresholds: Sequence[Fraction] = (),
     nodes: Sequence[NodePart] = (),
     said: str | None = None,
-) -> Verdict:
+) -> tuple[GeneralizedFacts, Manifest]:
+    """What the table and the evidence of matches hold, and what the manifest states. thresholds : of each value, by default those that
+    follow from `asked`"""
     names = ("record", "q0", "dummy", "assigned")
     under = [[counts.values.index(row[0]) for row in LUNGS if node.node in row] for node in nodes]
     own, places = np.asarray(out["own"]), np.asarray(out["partition"])
@@ -558,15 +576,16 @@ def _matched(
             "hierarchy": LUNGS,
             "nodes": [_node(n, k, facts) for k, n in enumerate(nodes)],
         }
-        bounds = dict(zip(counts.values, thresholds, strict=True))
-        for value in found["guarantee"]["values"]:
-            value["threshold"] = text(bounds[value["value"]])
     elif method == "nh":
         found["guarantee"]["words"] = words.rings("illness", int(asked["l"]))
     else:
         found["guarantee"]["words"] = heterogeneous.words(
             "illness", heterogeneous.Heterogeneous.model_validate(dict(asked))
         )
+    if thresholds:
+        bounds = dict(zip(counts.values, thresholds, strict=True))
+        for value in found["guarantee"]["values"]:
+            value["threshold"] = text(bounds[value["value"]])
     dummies = int(np.asarray(out["dummy"]).sum())
     found["rows"]["dummy"] = dummies
     manifest = paper.stating(found)
@@ -575,8 +594,7 @@ def _matched(
     manifest.tables["microdata"].rows = len(own)
     manifest = manifest.model_copy(update={"utility": {"gcp": 1.5 / len(own), "ail": 2.5 / len(own)}})
     kept = replace(of.graph, checks=checks, worst_cases=replace(of.graph.worst_cases, nodes=facts.nodes))
-    of = replace(of, graph=kept, distributions=(dict(published),), boxes=replace(of.boxes, measured=rows))
-    return generalized_judge.judge(of, manifest)
+    return replace(of, graph=kept, distributions=(dict(published),), boxes=replace(of.boxes, measured=rows)), manifest
 
 
 def _node(node: NodePart, k: int, facts: GraphFacts) -> dict[str, Any]:

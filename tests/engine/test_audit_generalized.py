@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -328,8 +329,12 @@ def test_a_graph_of_one_column_tells_nothing_of_another():
     two = release.manifest.model_copy(update={"guarantee": promise})
     assert evidence.same_boxes(published, graph, release.manifest).passed
     assert not evidence.same_boxes(published, graph, two).passed
+    assert evidence.same_boxes(published, graph, two).achieved == "no codes of 'income' (its column s1) in the evidence"
     assert evidence.same_boxes(published, replace(graph, columns=(one, one)), two).passed
     assert not evidence.same_boxes(published, replace(graph, columns=(one, one)), release.manifest).passed
+    three = release.manifest.model_copy(update={"guarantee": promise.model_copy(update={"also": [income, income]})})
+    for columns, known in ((("s0", "s2"), 1), (("s0", "s1"), 2), (("s0", "s1", "s2"), 3)):
+        assert len(evidence._parts(SimpleNamespace(columns=columns), three)) == known
 
 
 def test_each_column_of_a_graph_is_told_by_itself():

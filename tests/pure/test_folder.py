@@ -37,7 +37,6 @@ FACTS: dict[str, Any] = {
         "sensitive": "illness",
         "sensitive_type": "string",
         "values": [{"value": v, "count": n} for v, n in (("flu", 3), ("HIV", 2), ("gout", 1))],
-        "asked": {"k": "8", "t": "1/3"},
     },
     "missing": {"quasi_identifiers": "keep", "sensitive": "error"},
     "rows": {"input": 6, "published": 6},
@@ -261,7 +260,11 @@ LINKAGES = {
     "a parameter that nobody asks for": lambda f: f["method"]["parameters"].update(solver="0: HIV"),
     "a parameter spelled in many ways": lambda f: f["method"]["parameters"].update(max_bucket_size="0050"),
     "a measure": lambda f: f["utility"].update({"0: HIV": 1.0}),
-    "a number of the guarantee": lambda f: f["guarantee"]["asked"].update(t="0: HIV"),
+    "a number of the guarantee": lambda f: f["guarantee"].update(asked={"t": "0: HIV"}),
+    "a number that buckets have none of": lambda f: f["guarantee"].update(asked={"t": "0.1415"}),
+    "a number that nobody asked for": lambda f: f["guarantee"].update(achieved={"k": "1415"}),
+    "another model": lambda f: f["guarantee"].update(model="t-closeness"),
+    "a distance that nothing is promised of": lambda f: f["guarantee"].update(distance="ordered"),
     "a setting": lambda f: f["splits"]["settings"].update({"spark.sql.files.0": "HIV illness"}),
     "a setting's name": lambda f: f["splits"]["settings"].update({"0: HIV": "1"}),
     "a tag": lambda f: f["splits"].update(key_tag="0: HIV"),
@@ -291,3 +294,13 @@ def test_a_linkage_among_the_fields_of_a_manifest(kind: str) -> None:
     facts = copy.deepcopy(FACTS)
     LINKAGES[kind](facts)
     assert not nothing_else(Manifest.model_validate(facts)).passed
+
+
+def test_sub_tables_tell_of_all_columns_in_one_part() -> None:
+    """What further parts would say of a perturbed release, nobody reads."""
+    guarantee = FACTS["guarantee"] | {"model": "(rho1, rho2)-privacy"}
+    method = {"name": "perturb", "parameters": {"rho2": "1/3"}}
+    facts = FACTS | {"layout": "perturbed", "method": method, "utility": {}, "guarantee": guarantee}
+    assert nothing_else(Manifest.model_validate(facts)).passed
+    found = nothing_else(Manifest.model_validate(facts | {"guarantee": guarantee | {"also": [guarantee]}}))
+    assert found.evidence == "guarantee.also: 1 more, and what is promised of all columns stands in one"

@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonlib.privacy.match_buckets import MatchBuckets
+from anonlib.solvers.matching import diagonals as diagonals_solver
 from anonlib.solvers.matching import pair_pools as solver
 from anonlib.solvers.matching.beta_pool_shapes import loss, loss_of
-from anonlib.solvers.matching.diagonals import Diagonals, even_diagonals
+from anonlib.solvers.matching.diagonals import Diagonals, _Column, even_diagonals
+from anonlib.solvers.matching.match_partitions import Bucketing
 from anonlib.solvers.matching.pair_pools import check, pair_pools
 from tests.thorough import trials
 
@@ -63,6 +65,15 @@ def test_pools_exist_exactly_where_no_value_is_too_frequent(table: tuple[np.ndar
     if pools is not None:
         assert kept_by(pools, counts, codes, l)
         assert [p.mu * p.size for p in pools] == sorted((p.mu * p.size for p in pools), reverse=True)
+
+
+def test_no_table_is_refused_for_larger_buckets_than_it_has() -> None:
+    """Eight records all of whose buckets hold one, though l pools of l equal buckets would hold two in each."""
+    counts, codes = np.array([2, 2, 2, 1, 1]), np.array([[1, 1, 2, 2, 2], [1, 2, 0, 1, 2]])
+    pools = pair_pools(counts, codes, 2)
+    assert pools is not None
+    assert [(pool.mu, pool.size) for pool in pools] == [(2, 1)] * 4
+    assert Bucketing(2, None, codes=codes).least_bucket(8) <= 1
 
 
 def tight(number: int) -> tuple[np.ndarray, np.ndarray, int]:
@@ -125,6 +136,39 @@ def test_a_move_brings_the_diagonals_as_near_as_any_move_does(l: int) -> None:  
             both[column][value] = goal
             best = min(best, squares(counts, codes, Diagonals(l, both[0], both[1])))
         assert squares(counts, codes, then) == best
+
+
+@pytest.mark.parametrize("l", [2, 3, 7])
+def test_what_is_known_of_a_column_stays_true_as_values_move(l: int) -> None:  # noqa: E741
+    """After a descent of either column's moves: as it is counted anew."""
+    random = np.random.default_rng(l)
+    counts, codes = random.integers(1, 9, 60).astype(np.int64), random.integers(0, 12, (2, 60))
+    residues = [random.integers(0, l, 12) for _ in (0, 1)]
+    columns = [_Column(counts, codes[k], residues[k], residues[1 - k][codes[1 - k]], l) for k in (0, 1)]
+    for k, value, goal in zip(*(random.integers(0, most, 30).tolist() for most in (2, 12, l)), strict=True):
+        left = int(residues[k][value])
+        columns[k].move(value, goal)
+        columns[1 - k].follow(np.flatnonzero(codes[k] == value), left, goal)
+        for i, column in enumerate(columns):
+            anew = _Column(counts, codes[i], residues[i], residues[1 - i][codes[1 - i]], l)
+            for name in ("table", "squares", "turned"):
+                assert np.array_equal(getattr(column, name), getattr(anew, name)), (name, k, value, goal)
+
+
+def test_moves_that_would_cost_too_much_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records of as many values as there are: with the moves of a table that may cost so much, and pools all the same."""
+    random, l = np.random.default_rng(3), 3  # noqa: E741
+    counts, codes = np.ones(90, dtype=np.int64), np.stack([np.arange(90), random.permutation(90)])
+    whole = even_diagonals(counts, codes, l)
+    for moves in (0, 2):
+        monkeypatch.setattr(diagonals_solver, "MOST_WORK", (moves * 180 + 179) * l * l)
+        cheaper, wanted = even_diagonals(counts, codes, l), even_diagonals(counts, codes, l, moves=moves)
+        assert np.array_equal(cheaper.first, wanted.first)
+        assert np.array_equal(cheaper.second, wanted.second)
+        assert squares(counts, codes, cheaper) > squares(counts, codes, whole)
+        pools = pair_pools(counts, codes, l)
+        assert pools is not None
+        assert kept_by(pools, counts, codes, l)
 
 
 def test_what_a_check_refuses() -> None:

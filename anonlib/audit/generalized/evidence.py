@@ -92,9 +92,10 @@ def scan_graph(
 
 
 def _parts(matches: DataFrame, manifest: Manifest) -> list[GuaranteePart]:
-    """What is promised of each sensitive column that the evidence has; of the first always."""
+    """What is promised of each sensitive column that the evidence has, up to the first that it lacks; of the first always."""
     parts = (manifest.guarantee, *manifest.guarantee.also)
-    return [part for i, part in enumerate(parts) if i == 0 or f"s{i}" in matches.columns]
+    known = next((i for i in range(1, len(parts)) if f"s{i}" not in matches.columns), len(parts))
+    return [*parts[:known]]
 
 
 def _of_column(kind: str, column: int) -> str:
@@ -346,14 +347,19 @@ def _believed(facts: ColumnFacts, torn: tuple[int, int] | None, manifest: Manife
 
 
 def same_boxes(published: BoxFacts, graph: GraphFacts, manifest: Manifest) -> Check:
-    """The published rows are the tight boxes of each record's matches with its assigned values, each as often; by a fingerprint."""
+    """The published rows are the tight boxes of each record's matches with its assigned values, each as often; by a fingerprint. Of every
+    sensitive column the evidence has codes."""
     same = published.fingerprint == graph.boxes and published.measured.rows == graph.records
-    passed = same and len(graph.columns) == 1 + len(manifest.guarantee.also)  # of other columns the graph knows nothing
+    promised = [manifest.guarantee.sensitive, *(part.sensitive for part in manifest.guarantee.also)]
+    known = len(graph.columns)
+    unknown = [f"{name!r} (its column s{i})" for i, name in enumerate(promised[known:], known)]
+    passed = same and known == len(promised)
+    different = f"different ({published.measured.rows:,} rows, {graph.records:,} by the graph)"
     return Check(
         name="boxes",
         passed=passed,
         asked="the published rows are the boxes of the records' matches, with the values assigned",
-        achieved="equal" if passed else f"different ({published.measured.rows:,} rows, {graph.records:,} by the graph)",
+        achieved="equal" if passed else f"no codes of {', '.join(unknown)} in the evidence" if unknown else different,
     )
 
 

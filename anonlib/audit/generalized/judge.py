@@ -36,7 +36,9 @@ def judge(facts: GeneralizedFacts, manifest: Manifest, columns: Columns | None =
     checks += [_schema(facts, manifest, columns), *(_readable(part, classes) for part in parts)]
     form = all(check.passed for check in checks)
     if manifest.method.name in nodes.METHODS:
-        checks += [*nodes.of_manifest(manifest, columns), *nodes_judge.as_asked(manifest)]
+        checks += nodes.of_manifest(manifest, columns)
+    if not classes:
+        checks += nodes_judge.as_asked(manifest)
     checks += [_in_words(manifest, part, classes) for part in parts]
     checks.append(nothing_else(manifest))
     boxes = facts.boxes
@@ -61,6 +63,11 @@ def judge(facts: GeneralizedFacts, manifest: Manifest, columns: Columns | None =
     elif facts.graph is not None:
         checks += facts.graph.checks
         worst_cases = [facts.graph.worst_cases, *facts.graph.also]
+    else:
+        for part, counted in zip(parts, facts.distributions, strict=True):
+            checks += promises.of_stated_shares(part, counted, staged)
+        if all(check.passed for check in checks if check.name == nodes.TREE):
+            checks += nodes_judge.of_stated_shares(manifest.guarantee, facts.distributions[0], staged)
     shares: list[dict[str | None, str]] = []
     numbers: list[dict[str, str]] = []
     for part, cases in zip(parts, worst_cases, strict=False):
@@ -121,7 +128,7 @@ def _within_asked(
     Of a stream the same goes for the distance from its windows."""
     parts, streamed = [manifest.guarantee, *manifest.guarantee.also], manifest.stream is not None
     bounds, missing = nodes_judge.bounds(parts[0], of_nodes, staged)
-    if of_nodes is None:
+    if of_nodes is None and not has_classes(manifest):
         of_values, untold = nodes_judge.own_bounds(manifest, staged)
         bounds, missing = [*bounds, *of_values], [*missing, *untold]
     for i, part in enumerate(parts):

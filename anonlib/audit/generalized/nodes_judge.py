@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from anonlib.audit.achieved import Bound
 from anonlib.audit.generalized.promises import NodeCase, is_number
-from anonlib.audit.nodes import thresholds_of
+from anonlib.audit.nodes import thresholds_of, under
 from anonlib.audit.verdict import Check
 from anonlib.errors import AnonlibError
 from anonlib.exact import exact, text
@@ -20,6 +20,7 @@ from anonlib.release.manifest import GuaranteePart, Manifest
 MATCHES = "nodes among the matches"
 BELIEFS = "what may be believed of nodes"
 OWN = "thresholds as asked"
+SHARES = "achieved shares of nodes"
 NOTHING = NodeCase()
 
 
@@ -43,21 +44,25 @@ def bounds_of_values(manifest: Manifest, part: GuaranteePart | None = None) -> l
 
 
 def as_asked(manifest: Manifest) -> list[Check]:
-    """Where values or nodes have thresholds of their own: each value's in the manifest is the one that follows from the parameters."""
-    if manifest.method.name != "heterogeneous" or not manifest.method.parameters.get("thresholds"):
-        return []
-    values, asked = manifest.guarantee.values, "of every value the lower of its own threshold and of l's or beta's"
+    """Of matches, a check for each sensitive column: the threshold of each value in the manifest is the one that follows from the
+    parameters. Methods that match always state one of every value."""
+    return [_column_as_asked(manifest, part) for part in (manifest.guarantee, *manifest.guarantee.also)]
+
+
+def _column_as_asked(manifest: Manifest, part: GuaranteePart) -> Check:
+    name = OWN if part is manifest.guarantee else f"{OWN} for {part.sensitive}"
+    values, asked = part.values, "of every value the lower of its own threshold and of l's or beta's"
     try:
-        bounds = [min(Fraction(1), bound) for bound in bounds_of_values(manifest)]
+        limits = [min(Fraction(1), bound) for bound in bounds_of_values(manifest, part)]
         stated = [None if v.threshold is None else exact(v.threshold) for v in values]
-    except (AnonlibError, AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
-        return [Check(OWN, False, asked, f"the parameters state no bound: {problem}")]
+    except (AnonlibError, AttributeError, KeyError, TypeError, ValueError, ArithmeticError) as problem:
+        return Check(name, False, asked, f"the parameters state no bound: {problem}")
     faults = [
-        f"{v.value!r}: stated {v.threshold}, the parameters give {text(bound)}"
-        for v, bound, threshold in zip(values, bounds, stated, strict=True)
-        if threshold != bound
+        f"{v.value!r}: stated {v.threshold}, the parameters give {text(limit)}"
+        for v, limit, threshold in zip(values, limits, stated, strict=True)
+        if threshold != limit
     ]
-    return [Check.unless(faults, OWN, asked, f"{len(faults):,} of {len(values):,} are others")]
+    return Check.unless(faults, name, asked, f"{len(faults):,} of {len(values):,} are others")
 
 
 def bounds(
@@ -80,21 +85,27 @@ def bounds(
 
 
 def own_bounds(manifest: Manifest, staged: bool) -> tuple[list[Bound], list[str]]:
-    """The same of all values, without evidence: what the manifest says was found of them beside their threshold. Of a value with one of its
-    own something must have been found."""
-    known, missing = [], []
-    heterogeneous = manifest.method.name == "heterogeneous"
-    own = thresholds_of(manifest) if heterogeneous else {}
-    for part in (manifest.guarantee, *manifest.guarantee.also) if heterogeneous else ():
+    """The same of all values, of matches without evidence: what the manifest says was found of them beside their threshold. Of a value with
+    one of its own something must have been found."""
+    known, missing, own = [], [], _names_with_their_own(manifest)
+    for part in (manifest.guarantee, *manifest.guarantee.also):
         for value in part.values:
-            if value.threshold is None:
-                continue
+            if not is_number(value.threshold):
+                continue  # `as_asked` says so
             name = f"the share of {value.value!r}" + (f" of {part.sensitive}" if manifest.guarantee.also else "")
             if not staged and is_number(value.achieved):
-                known.append(Bound(name, exact(value.achieved or "0"), exact(value.threshold)))
-            elif value.value is not None and value.value in own:
+                known.append(Bound(name, exact(value.achieved or "0"), exact(value.threshold or "0")))
+            elif value.value in own:
                 missing.append(name)
     return known, missing
+
+
+def _names_with_their_own(manifest: Manifest) -> set[str | None]:
+    """The values and nodes that have a threshold of their own; none where the parameters are nothing of the kind."""
+    try:
+        return {*thresholds_of(manifest)}
+    except (AnonlibError, AttributeError, KeyError, TypeError, ValueError):
+        return set()
 
 
 def of_graph(part: GuaranteePart, found: Mapping[int, NodeCase], staged: bool) -> list[Check]:
@@ -144,4 +155,37 @@ def _as_stated(part: GuaranteePart, found: Mapping[int, NodeCase], staged: bool)
                 f"{node.node!r}: stated {node.achieved}, {node.telling} records; found {text(case.share)}, {case.telling:,}"
             )
     wanted = "the largest share of each node and the records it is told of, as the manifest states them"
-    return Check.unless(faults, "achieved shares of nodes", wanted, f"{len(faults):,} differ")
+    return Check.unless(faults, SHARES, wanted, f"{len(faults):,} differ")
+
+
+def of_stated_shares(part: GuaranteePart, counted: Mapping[str | None, int], staged: bool) -> list[Check]:
+    """Of matches without evidence: whether what the manifest says was found of each node goes with the rows, and with what it says of the
+    values under the node. No check for staged tables, whose evidence must be at hand.
+
+    counted : {value: how many rows have it}. A node's share is on average that of the rows, at least that of any value under it and at most
+    that of all of them; and it is 1 exactly where there are records that it is told of.
+    """
+    if staged or not part.nodes:
+        return []
+    rows = sum(counted.values())
+    shares = {v.value: exact(v.achieved) for v in part.values if v.achieved is not None and is_number(v.achieved)}
+    faults = []
+    for node, values in zip(part.nodes, under(part), strict=True):
+        of_rows = Fraction(sum(counted.get(v, 0) for v in values), max(1, rows))
+        least = max([of_rows, *(shares[v] for v in values if v in shares)])
+        most = min(Fraction(1), sum((shares.get(v, Fraction(counted.get(v, 0) > 0)) for v in values), Fraction(0)))
+        if not is_number(node.achieved) or not least <= exact(node.achieved or "0") <= most:
+            faults.append(f"{node.node!r}: stated {node.achieved}, it can be {text(least)} to {text(most)}")
+        elif (
+            node.telling is None
+            or not 0 <= node.telling <= rows
+            or (node.telling > 0) != (exact(node.achieved or "0") == 1)
+        ):
+            faults.append(
+                f"{node.node!r}: stated to be told of {node.telling} records, with a share of {node.achieved}"
+            )
+    return [
+        Check.unless(
+            faults, SHARES, "of each node a share that the rows and its values allow", f"{len(faults):,} are not so"
+        )
+    ]

@@ -14,7 +14,7 @@ from anonlib.audit import arithmetic
 from anonlib.audit.verdict import Check
 from anonlib.errors import AnonlibError
 from anonlib.exact import exact, text
-from anonlib.release.manifest import GuaranteePart, Manifest
+from anonlib.release.manifest import GuaranteePart, Manifest, ValuePart
 
 OF_CLASSES = ("k", "distinct_l", "frequency_l", "beta", "enhanced_beta", "t")
 OF_MATCHES = ("l", "beta")
@@ -25,6 +25,7 @@ _NAMES = {name: (name,) for name in OF_CLASSES} | {
     "beta": ("beta", "enhanced_beta"),
 }
 """Parameter of a method -> the promises that may stand for it."""
+SHARES = "achieved shares"
 
 
 @dataclass(frozen=True)
@@ -217,7 +218,39 @@ def shares_as_stated(part: GuaranteePart, cases: WorstCases, staged: bool) -> tu
         if value.achieved != measured.get(value.value) and not (staged and value.achieved is None)
     ]
     asked = "the largest share of each value as the manifest states it"
-    return Check.unless(faults, f"achieved shares of {part.sensitive}", asked, f"{len(faults):,} differ"), measured
+    return Check.unless(faults, f"{SHARES} of {part.sensitive}", asked, f"{len(faults):,} differ"), measured
+
+
+def of_stated_shares(part: GuaranteePart, counted: Mapping[str | None, int], staged: bool) -> list[Check]:
+    """Of matches without evidence: whether what the manifest says was found of one sensitive column goes together. The shares that it
+    states are possible, and its numbers are those that follow from them. No check for staged tables, whose evidence must be at hand.
+
+    counted : {value: how many rows have it}. Every record is among the matches of as many records as match it, so a value's share among
+    the matches is its share of the rows on average: the largest is no smaller.
+    """
+    if staged:
+        return []
+    rows = sum(counted.values())
+    faults = [fault for value in part.values for fault in _impossible(value, counted.get(value.value, 0), rows)]
+    asked = "of each value a largest share, no smaller than its share of the rows"
+    possible = Check.unless(faults, f"{SHARES} of {part.sensitive}", asked, f"{len(faults):,} are not so")
+    if faults:
+        return [possible]
+    shares = {i: (exact(v.achieved), "the manifest") for i, v in enumerate(part.values) if v.achieved is not None}
+    _, numbers = check_promises(part, WorstCases(shares, (0, "nothing")), classes=False)
+    return [possible, numbers_as_stated(part, numbers, staged)]
+
+
+def _impossible(value: ValuePart, count: int, rows: int) -> list[str]:
+    """What is wrong with the largest share that is stated of a value which `count` of the rows have."""
+    if count == 0:
+        return [] if value.achieved is None else [f"{value.value!r}: stated {value.achieved}, and no row has it"]
+    if not is_number(value.achieved):
+        return [f"{value.value!r}: stated {value.achieved}, which is no share"]
+    least = Fraction(count, rows)
+    if exact(value.achieved or "0") >= least:
+        return []
+    return [f"{value.value!r}: stated {value.achieved}, and {text(least)} of the rows have it"]
 
 
 def numbers_as_stated(part: GuaranteePart, numbers: Mapping[str, str], staged: bool) -> Check:

@@ -13,8 +13,6 @@ from anonlib.methods.class_promises import Promise, guarantee, words
 from anonlib.methods.recipe import Draft, Explanation, Grid, Run
 from anonlib.release.manifest import SolverPart
 
-MODEL = "equivalence classes"
-
 
 def publish(
     coded: Coded,
@@ -29,7 +27,7 @@ def publish(
     """Form classes in every partition, refuse those that do not keep the promise, and stage every record under the box of its class."""
     checked = boxed.Checked(classes, coded.sizes, promised.requirement)
     boxes = boxed.over_classes(coded, partitions, checked, purpose, run.key)
-    return boxed.publish_classes(coded, boxes, guarantee(coded.table, promised, MODEL), solver, run, started)
+    return boxed.publish_classes(coded, boxes, guarantee(coded.table, promised), solver, run, started)
 
 
 def solver_part(name: str, started: float, **details: Any) -> SolverPart:

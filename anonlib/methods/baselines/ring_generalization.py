@@ -136,7 +136,7 @@ class Dealing:
 def _guarantee(table: Microdata, counts: SensitiveCounts, l: int) -> GuaranteePart:  # noqa: E741
     bound = text(Fraction(1, l))
     return GuaranteePart(
-        model="l-diversity by matches",
+        model=words.DIVERSE_MATCHES,
         words=words.rings(table.sensitive, l),
         sensitive=table.sensitive,
         sensitive_type=types(table.frame)[table.sensitive],

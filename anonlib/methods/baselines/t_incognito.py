@@ -65,7 +65,7 @@ def t_incognito(table: Microdata, wanted: TIncognito, run: Run) -> Draft:
     solver = classes.solver_part(
         "full_domain_lattice", started, levels=heights, checked=chosen.checked, choices=chosen.nodes
     )
-    guarantee = class_promises.guarantee(table, promise, classes.MODEL)
+    guarantee = class_promises.guarantee(table, promise)
     return boxed.publish_classes(coded, published, guarantee, solver, run, started)
 
 

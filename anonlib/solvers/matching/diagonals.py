@@ -22,6 +22,9 @@ from anonlib.arrays import Float64Array, Int64Array
 
 MOST_MOVES = 50
 """Values that get another residue, for each of l residues, at most."""
+MOST_WORK = 10_000_000_000
+"""Multiplications that the moves of a table may cost at most: some seconds. Of M values in both columns together they allow all moves where
+M l^3 is 2 x 10^8 at most (200,000 values at l = 10), and one for each value where M l is 10^5 at most (1,000 values at l = 100)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,19 +51,28 @@ class Diagonals:
 def even_diagonals(counts: Int64Array, codes: Int64Array, l: int, moves: int | None = None) -> Diagonals:  # noqa: E741
     """The residues of the values of two columns for (m,) counts of their combinations; codes : (2, m) int64, the values of each.
 
-    moves : values that get another residue at most, by default `MOST_MOVES` l
+    moves : values that get another residue at most, by default `MOST_MOVES` l, or fewer where these would cost more than `MOST_WORK`
 
-    Cost: O(m + (M_1 + M_2) l^2) a move, for M values of a column, and as many moves as it takes, or `moves`.
+    Cost: (M_1 + M_2) l^2 multiplications a move, for M values of a column, and as many moves as it takes, or `moves`; O((M_1 + M_2) l)
+    memory.
     """
     held = [_sums(codes[k], counts, int(codes[k].max()) + 1) for k in (0, 1)]
     residues = [_dealt(records, l) for records in held]
-    for _ in range(MOST_MOVES * l if moves is None else moves):
-        best = [_best_move(counts, codes[k], residues[k], residues[1 - k][codes[1 - k]], l) for k in (0, 1)]
+    columns = [_Column(counts, codes[k], residues[k], residues[1 - k][codes[1 - k]], l) for k in (0, 1)]
+    cells = np.zeros((l, l))
+    np.add.at(cells, residues[0], columns[0].table)
+    affordable = MOST_WORK // (sum(map(len, held)) * l * l)
+    for _ in range(min(MOST_MOVES * l, affordable) if moves is None else moves):
+        best = [columns[0].best_move(cells), columns[1].best_move(cells.T)]
         k = 0 if best[0][0] <= best[1][0] else 1
         gain, value, goal = best[k]
         if gain >= 0:
             break
-        residues[k][value] = goal
+        left, records, own = int(residues[k][value]), columns[k].table[value], cells if k == 0 else cells.T
+        own[left] -= records
+        own[goal] += records
+        columns[k].move(value, goal)
+        columns[1 - k].follow(np.flatnonzero(codes[k] == value), left, goal)
     return Diagonals(l, residues[0], residues[1])
 
 
@@ -74,45 +86,77 @@ def _dealt(records: Int64Array, l: int) -> Int64Array:  # noqa: E741
     return residues
 
 
-def _best_move(
-    counts: Int64Array,
-    values: Int64Array,
-    residues: Int64Array,
-    others: Int64Array,
-    l: int,  # noqa: E741
-) -> tuple[int, int, int]:
-    """(by how much l times the sum of squares changes, the value of one column, its new residue); none is better than no change.
+class _Column:
+    """What a move of one column's values brings, from what stands beside each value; kept up to date as values move.
 
-    values : (m,) of each combination the value of this column; residues : (M,) of these; others : (m,) the residue of the other's value
+    residues : (M,) of this column's values, changed in place
+    table    : (M, l) records of each value, by the residue of the other column's value
+    squares  : (M,) sum_j t_j^2 for the records t of a value; turned : (M, l) sum_j t_j t_(j + k - i) for the value's residue i and each k
+
+    counts : (m,) of combinations; values : (m,) of each the value of this column; others : (m,) the residue of the other's value
     Diagonals are the same sets of cells whichever column the rows stand for.
     """
-    number = len(residues)
-    table = _sums(values * l + others, counts, number * l).reshape(number, l)  # of each value, by the other's residue
-    change = _changes(table.astype(np.float64), residues, l)
-    best = int(np.argmin(change))
-    return round(float(change.flat[best])), best // l, best % l
 
+    def __init__(
+        self,
+        counts: Int64Array,
+        values: Int64Array,
+        residues: Int64Array,
+        others: Int64Array,
+        l: int,  # noqa: E741
+    ) -> None:
+        self.counts, self.values, self.residues, self.l = counts, values, residues, l
+        number = len(residues)
+        self.table = _sums(values * l + others, counts, number * l).reshape(number, l).astype(np.float64)
+        self.squares, self.turned = np.zeros(number), np.zeros((number, l))
+        self._refresh(np.arange(number))
 
-def _changes(table: Float64Array, residues: Int64Array, l: int) -> Float64Array:  # noqa: E741
-    """(M, l): how l times the sum over all cells of (N_ij - the mean of its diagonal)^2 changes if a value gets a residue.
+    def _refresh(self, rows: Int64Array) -> None:
+        """`squares` and `turned` of some values. O(values l^2)."""
+        table = self.table[rows]
+        self.squares[rows] = np.einsum("ij,ij->i", table, table)
+        for s in range(self.l):
+            turned = np.einsum("ij,ij->i", table, np.roll(table, -s, axis=1))
+            self.turned[rows, (self.residues[rows] + s) % self.l] = turned
 
-    That sum is sum N_ij^2 - (1 / l) sum_p D_p^2, with D_p the records of diagonal p. A value with t_j records of the other column's residue
-    j takes them from row i to row k. Sums of products of counts: exact in doubles for tables below 10^7 records.
-    """
-    every, place = np.arange(len(table)), np.arange(l)
-    cells = np.zeros((l, l))
-    np.add.at(cells, residues, table)
-    diagonals = np.array([cells[place, (place + p) % l].sum() for p in range(l)])
-    along = table @ cells.T  # sum_j t_j N_kj
-    across = table @ diagonals[(place[:, None] - place[None, :]) % l]  # sum_j t_j D_(j - k)
-    squares = (table * table).sum(axis=1)
-    turned = np.stack([(table * np.roll(table, -s, axis=1)).sum(axis=1) for s in range(l)], axis=1)
-    shift = (place[None, :] - residues[:, None]) % l
-    of_cells = along - along[every, residues][:, None] + squares[:, None]
-    kept = across - across[every, residues][:, None] + squares[:, None]
-    change = 2 * (l * of_cells - (kept - turned[every[:, None], shift]))
-    change[every, residues] = 0
-    return np.asarray(change)
+    def best_move(self, cells: Float64Array) -> tuple[int, int, int]:
+        """(by how much l times the sum of squares changes, a value, its new residue); none is better than no change.
+
+        cells : (l, l) records N by the residue of this column's value and that of the other's
+        """
+        change = self.changes(cells)
+        best = int(np.argmin(change))
+        return round(float(change.flat[best])), best // self.l, best % self.l
+
+    def changes(self, cells: Float64Array) -> Float64Array:
+        """(M, l): how l times the sum over all cells of (N_ij - the mean of its diagonal)^2 changes if a value gets a residue.
+
+        That sum is sum N_ij^2 - (1 / l) sum_p D_p^2, with D_p the records of diagonal p. A value with t_j records of the other column's
+        residue j takes them from row i to row k, by which l sum N^2 grows by 2 l (sum_j t_j (N_kj - N_ij) + sum_j t_j^2), and sum D^2 by
+        2 (sum_j t_j (D_(j - k) - D_(j - i)) + sum_j t_j^2 - sum_j t_j t_(j + k - i)). Sums of products of counts: exact in doubles for
+        tables below 10^7 records.
+        """
+        every, place, l = np.arange(len(self.table)), np.arange(self.l), self.l  # noqa: E741
+        diagonals = np.array([cells[place, (place + p) % l].sum() for p in range(l)])
+        change = self.table @ (l * cells.T - diagonals[(place[:, None] - place[None, :]) % l])
+        change += ((l - 1) * self.squares - change[every, self.residues])[:, None]
+        change += self.turned
+        change *= 2
+        change[every, self.residues] = 0
+        return np.asarray(change)
+
+    def move(self, value: int, goal: int) -> None:
+        """A value of this column gets another residue."""
+        self.turned[value] = np.roll(self.turned[value], goal - self.residues[value])
+        self.residues[value] = goal
+
+    def follow(self, moved: Int64Array, left: int, goal: int) -> None:
+        """A value of the other column got another residue. moved : the numbers of its combinations"""
+        rows, at = np.unique(self.values[moved], return_inverse=True)
+        records = _sums(at, self.counts[moved], len(rows))
+        self.table[rows, left] -= records
+        self.table[rows, goal] += records
+        self._refresh(rows)
 
 
 def _sums(places: Int64Array, counts: Int64Array, number: int) -> Int64Array:

@@ -53,10 +53,12 @@ class Bucketing:
     codes: Int64Array | None = None
 
     def least_bucket(self, n: int) -> int:
-        """How many of n records the largest bucket has at least, before pools are looked for; 0 where that cannot be said."""
-        if self.l is None:
-            return 0
-        return n // self.l if self.codes is None else n // self.l**2
+        """How many of n records the largest bucket has, before pools are looked for; 0 where that cannot be said.
+
+        Under l of one column the perfect fit has buckets of n / l, less the few records that are set aside. Of two columns nothing can be
+        said: what the first l diagonals leave over makes more pools, of any number of buckets, and these may hold most of the records.
+        """
+        return 0 if self.l is None or self.codes is not None else n // self.l
 
     def buckets(self, counts: Int64Array) -> MatchBuckets | None:
         """The paper's buckets of records with (m,) counts of the sensitive values; None if there are none."""
