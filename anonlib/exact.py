@@ -14,18 +14,21 @@ anonlib.errors.SpecError: 0.29 is a binary float and cannot carry a guarantee: w
 
 from __future__ import annotations
 
+import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 from anonlib.errors import SpecError
 
 Exactish = int | str | Fraction | Decimal
+MOST_PLACES = 1_000
+"""Of a number with an exponent: 1e999999999, spelled out, would fill the memory of whoever reads it."""
 
 
 def exact(number: Exactish, name: str = "") -> Fraction:
     """The rational that `number` spells: an int, decimal text ("0.02"), fraction text ("1/13"), Decimal or Fraction.
 
-    Raises SpecError for a float (it would be a nearby binary fraction), a bool, or text that is no number.
+    Raises SpecError for a float (it would be a nearby binary fraction), a bool, text that is no number, or one of too many places.
     """
     prefix = f"{name}: " if name else ""
     if isinstance(number, Fraction):
@@ -36,6 +39,11 @@ def exact(number: Exactish, name: str = "") -> Fraction:
                 f'{prefix}{number!r} is a binary float and cannot carry a guarantee: write it as text, e.g. "{number!r}"'
             )
         raise SpecError(f'{prefix}{number!r} is not a number: write a decimal or a fraction, e.g. "0.02" or "1/13"')
+    spelled = re.search(r"[eE][+-]?([0-9_]+)", str(number))
+    if spelled and int(spelled[1][:10].replace("_", "") or 0) > MOST_PLACES:
+        raise SpecError(
+            f"{prefix}{str(number)[:60]!r} has more than {MOST_PLACES:,} places: write a number that is meant"
+        )
     try:
         return Fraction(number)
     except (ValueError, ZeroDivisionError, OverflowError):

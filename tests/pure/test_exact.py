@@ -45,6 +45,13 @@ def test_what_is_no_number_is_refused_by_name(written):
         exact(written, "offset")
 
 
+@pytest.mark.parametrize("written", ["1e999999999", "1E-99_999_999_999", "1e1001", Decimal("1e1001")])
+def test_a_number_that_would_fill_the_memory_is_refused(written):
+    assert exact("1e1000") == 10**1000
+    with pytest.raises(SpecError, match=r"l: '1[eE].*' has more than 1,000 places"):
+        exact(written, "l")
+
+
 def test_the_floors_that_floating_point_gets_wrong():
     wrong = [
         (cents, size)
