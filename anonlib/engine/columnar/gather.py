@@ -1,7 +1,7 @@
 """A task of the columnar second pass: the records of one file, put in order and written as Parquet.
 
 What a file tells besides its rows must follow from what is published, or from the key: the order of rows, and of the values in a column's
-dictionary, which are those that the file holds and no others, sorted. Cost: memory of some three copies of a file's records.
+dictionary, which are those that the file holds and no others, sorted. Cost: memory of some two copies of a file's records.
 """
 
 from __future__ import annotations
@@ -53,12 +53,14 @@ def published(dealt: pa.Table, names: Sequence[str], columns: Columns, grouped: 
     """The rows of a file in their order, as columns `names`, of the records dealt to it (columns of files, `NUMBER`, `WORD`)."""
     number, word = dealt[NUMBER].to_numpy(), dealt[WORD].to_numpy()
     order = in_order(number, word, grouped)
-    of_numbers = columns(number[order])
-    rest = dealt.select([name for name in names if name not in columns.names]).unify_dictionaries().combine_chunks()
-    rest = rest.take(pa.array(order))
-    arrays = [of_numbers[name] if name in of_numbers else rest[name].combine_chunks() for name in names]
-    settled = [sorted_dictionary(a) if pa.types.is_dictionary(a.type) else a for a in arrays]
-    return pa.Table.from_arrays(settled, names=list(names))
+    of_numbers, place = columns(number[order]), pa.array(order)
+    arrays = []
+    for name in names:  # one by one, so that no more than one is there twice
+        array = of_numbers.get(name)
+        if array is None:
+            array = dealt[name].unify_dictionaries().combine_chunks().take(place)
+        arrays.append(sorted_dictionary(array) if pa.types.is_dictionary(array.type) else array)
+    return pa.Table.from_arrays(arrays, names=list(names))
 
 
 def in_order(number: Int64Array, word: UInt64Array, grouped: bool) -> Int64Array:

@@ -26,8 +26,8 @@ from anonlib.spec.release import Input
 THREADS = 16
 MOST_GROUPS, MOST_STARTS = 20_000, 2_000
 """Row groups of all files, and different rows of a file at which one begins: they stand in a query."""
-MOST_ROW_BYTES = 200
-"""Bytes of a record in memory: a task holds some three million of them."""
+MOST_ROW_BYTES = 400
+"""Bytes of a record in memory: a task holds some two million of them."""
 _TYPES = {
     "string": pa.string(),
     "boolean": pa.bool_(),
@@ -191,9 +191,12 @@ def _fits(
     records = sum(group.rows for group in groups)
     if not records or len(groups) > MOST_GROUPS or len({group.start for group in groups}) > MOST_STARTS:
         return False
-    texts = [name for name, kind in kinds.items() if kind == pa.string() and name not in coded]
-    stored = sum(footer.bytes_[name] for footer in footers for name in texts)
-    return stored / records + 8 * (len(kinds) - len(texts)) <= MOST_ROW_BYTES
+    plain = [name for name, kind in kinds.items() if kind == pa.string() and name not in coded]
+    stored = sum(footer.bytes_[name] for footer in footers for name in plain)
+    others = [
+        4 if kind == pa.string() else -(-kind.bit_width // 8) for name, kind in kinds.items() if name not in plain
+    ]
+    return stored / records + sum(others) <= MOST_ROW_BYTES
 
 
 def _segments(frame: DataFrame, groups: Sequence[Group]) -> dict[int, tuple[Segment, ...]] | None:
