@@ -253,10 +253,13 @@ def test_long_records_and_many_row_groups_go_by_rows(tmp_path):
         pq.write_table(pa.table({"a": texts}), path, use_dictionary=False)
         footer = source._footer(str(path), kinds)
         assert footer.coded == frozenset()
-        assert source._fits([footer], kinds, footer.coded, footer.groups) == fits
+        assert (source._row_bytes([footer], kinds, footer.coded) <= source.MOST_ROW_BYTES) == fits
+    footer = source._footer(str(path), kinds)
+    assert source._row_bytes([footer], kinds, frozenset("a")) == 4
+    assert source._row_bytes([], kinds, frozenset()) == 0
     groups = [source.Group(str(path), 0, start, 1) for start in range(source.MOST_STARTS + 1)]
-    assert source._fits([], {"a": pa.int8()}, frozenset(), groups[:-1])
-    assert not source._fits([], {"a": pa.int8()}, frozenset(), groups)
+    assert source._few(groups[:-1])
+    assert not source._few(groups)
 
 
 def test_a_partition_with_a_hole_is_not_understood():
@@ -281,6 +284,7 @@ def dealing(table, **changes):
         offsets={0: packed},
         kernel=lambda code, rank: 10 * rank + code,
         grouped=True,
+        row_bytes=50,
         key=RELEASE_KEY,
     )
     return replace(plain, **changes)
@@ -301,7 +305,7 @@ def pieces(tmp_path):
 
 @pytest.mark.parametrize("coded", [frozenset(), frozenset({"illness", "country"})])
 def test_every_record_is_dealt_once_with_its_number_and_its_word(file, pieces, monkeypatch, coded):
-    monkeypatch.setattr("anonlib.engine.columnar.deal.BATCH", 100)
+    monkeypatch.setattr("anonlib.engine.columnar.deal.BATCH_BYTES", 100 * 50)
     columns = ("note", "country", "illness")
     batches = dealing(persons(), coded=coded, columns=columns)(0, [file], pieces)
     tables = [pieces.read(0, batch, k) for batch in range(batches) for k in range(3)]

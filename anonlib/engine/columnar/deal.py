@@ -1,6 +1,6 @@
 """A task of the columnar second pass: the records of one partition, numbered by a kernel and dealt to the files-to-be.
 
-Pure but for the files it reads and the pieces it writes. Cost: one pass over the partition's files; memory of one batch of `BATCH` records,
+Pure but for the files it reads and the pieces it writes. Cost: one pass over the partition's files; memory of some copies of a batch,
 besides what `anonlib.engine.ranks` and the kernel take.
 """
 
@@ -22,8 +22,10 @@ from anonlib.engine.valid_text import sentence
 from anonlib.errors import SpecError
 from anonlib.keyed import Draws
 
-BATCH = 1 << 18
-"""Records that are looked at together: some tens of MB."""
+BATCH, BATCH_BYTES = 1 << 18, 32 << 20
+"""Of records that are looked at together: how many, and how large they are, at most."""
+BUFFER = 1 << 20
+"""Bytes of each column that are read from a file at once; else whole columns of a row group would be."""
 ORDER = "the order of published rows"
 NUMBER, WORD = "anonlib number", "anonlib word"
 """Columns of a piece besides the published ones: what the kernel says of a record, and its word of the key."""
@@ -46,6 +48,7 @@ class Dealing:
     offsets : {partition: (k, 3) int64 of code, first rank, count}, see `anonlib.engine.statistics.PartitionOffsets`
     kernel  : (codes, ranks) -> a number for each record; key : of the release
     grouped : whether records of one number belong together: its file then follows from the number alone, else from the key's word
+    row_bytes : of a record in memory, about
     """
 
     columns: tuple[str, ...]
@@ -55,7 +58,13 @@ class Dealing:
     offsets: Mapping[int, Int64Array]
     kernel: RankKernel
     grouped: bool
+    row_bytes: float
     key: bytes = field(repr=False)
+
+    @property
+    def batch(self) -> int:
+        """How many records are looked at together."""
+        return max(1, min(BATCH, int(BATCH_BYTES / max(1.0, self.row_bytes))))
 
     def __call__(self, partition: int, segments: Sequence[Segment], pieces: Pieces) -> int:
         """Deal the records of a partition; in how many batches. Raises TaskRefusal for other files than pass 1 counted."""
@@ -80,8 +89,9 @@ class Dealing:
         wanted = list(dict.fromkeys([*self.columns, self.sensitive]))
         for segment in segments:
             try:
-                file = pq.ParquetFile(segment.path, read_dictionary=[name for name in wanted if name in self.coded])
-                for batch in file.iter_batches(BATCH, list(segment.groups), wanted, use_threads=False):
+                coded = [name for name in wanted if name in self.coded]
+                file = pq.ParquetFile(segment.path, read_dictionary=coded, buffer_size=BUFFER)
+                for batch in file.iter_batches(self.batch, list(segment.groups), wanted, use_threads=False):
                     yield self._checked(batch.select(wanted))
             except (OSError, pa.ArrowException) as error:
                 raise TaskRefusal(f"the file {segment.path} cannot be read ({error}); {CHANGED}", SpecError) from None

@@ -87,7 +87,15 @@ def rewrite(asked: Rewriting, where: Layout, folder: str, doing: str) -> None:
     assert values is not None  # `place` has seen to both
     assert offsets is not None
     dealing = Dealing(
-        asked.from_files, where.coded, table.sensitive, values, offsets, asked.kernel, asked.grouped, asked.key
+        asked.from_files,
+        where.coded,
+        table.sensitive,
+        values,
+        offsets,
+        asked.kernel,
+        asked.grouped,
+        where.row_bytes,
+        asked.key,
     )
     written_as = Files.of_run(where.codec, WITHOUT_DICTIONARY)
     gathering = Gathering(asked.names, asked.columns, asked.grouped, written_as)

@@ -70,12 +70,13 @@ class Layout:
     """Where the records of a table lie.
 
     segments : {partition: its row groups, in the order of its records}
-    coded    : columns whose texts are stored as dictionaries
+    coded    : columns whose texts are stored as dictionaries; row_bytes : of a record in memory, about
     codec    : how Spark would compress what it writes
     """
 
     segments: Mapping[int, tuple[Segment, ...]]
     coded: frozenset[str]
+    row_bytes: float
     codec: str
 
 
@@ -111,10 +112,11 @@ def layout(frame: DataFrame) -> Layout | None:
     known = [footer for footer in footers if footer is not None]
     groups = [group for footer in known for group in footer.groups]
     coded = frozenset.intersection(*(footer.coded for footer in known)) if known else frozenset()
-    if not _fits(known, kinds, coded, groups):
+    row_bytes = _row_bytes(known, kinds, coded)
+    if not 0 < row_bytes <= MOST_ROW_BYTES or not _few(groups):
         return None
     segments = _segments(frame, groups)
-    return None if segments is None else Layout(segments, coded, codec)
+    return None if segments is None else Layout(segments, coded, row_bytes, codec)
 
 
 def _arrow_types(frame: DataFrame) -> dict[str, pa.DataType] | None:
@@ -184,19 +186,20 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_large_string(value) else value
 
 
-def _fits(
-    footers: Sequence[_Footer], kinds: Mapping[str, pa.DataType], coded: frozenset[str], groups: Sequence[Group]
-) -> bool:
-    """Whether the records of a file fit into a task's memory, and their row groups into a query."""
-    records = sum(group.rows for group in groups)
-    if not records or len(groups) > MOST_GROUPS or len({group.start for group in groups}) > MOST_STARTS:
-        return False
+def _row_bytes(footers: Sequence[_Footer], kinds: Mapping[str, pa.DataType], coded: frozenset[str]) -> float:
+    """What a record takes in memory, about; 0 without records."""
+    records = sum(group.rows for footer in footers for group in footer.groups)
     plain = [name for name, kind in kinds.items() if kind == pa.string() and name not in coded]
     stored = sum(footer.bytes_[name] for footer in footers for name in plain)
     others = [
         4 if kind == pa.string() else -(-kind.bit_width // 8) for name, kind in kinds.items() if name not in plain
     ]
-    return stored / records + sum(others) <= MOST_ROW_BYTES
+    return stored / records + sum(others) if records else 0
+
+
+def _few(groups: Sequence[Group]) -> bool:
+    """Whether row groups, and the rows of a file at which they begin, are few enough for a query."""
+    return len(groups) <= MOST_GROUPS and len({group.start for group in groups}) <= MOST_STARTS
 
 
 def _segments(frame: DataFrame, groups: Sequence[Group]) -> dict[int, tuple[Segment, ...]] | None:
