@@ -245,6 +245,30 @@ def test_a_file_that_only_looks_alike_goes_by_rows(spark, tmp_path):
     assert source.layout(frame) is None
 
 
+OTHERWISE_READ = {
+    "days of Spark 2, of the Julian calendar": ({"org.apache.spark.version": "2.4.8"}, {}),
+    "text that Spark pads to its length": ({"org.apache.spark.sql.parquet.row.metadata": '{"__CHAR_VARCHAR_TYPE_STRING":"char(6)"}'}, {}),
+    "text that PyArrow reads as no dictionary": ({}, {"use_dictionary": False, "column_encoding": {"a": "DELTA_BYTE_ARRAY"}}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("why", OTHERWISE_READ)
+def test_files_that_spark_reads_otherwise_go_by_rows(tmp_path, why):
+    notes, how = OTHERWISE_READ[why]
+    table = pa.table({"a": ["ab"] * 9, "born": [datetime.date(1500, 1, 1)] * 9})
+    path = tmp_path / "part-0.parquet"
+    kinds = {"a": pa.string(), "born": pa.date32()}
+    pq.write_table(table, path)
+    assert source._footer(str(path), kinds) is not None
+    pq.write_table(table.replace_schema_metadata(notes), path, **how)
+    assert source._footer(str(path), kinds) is None
+
+
+def test_a_column_that_hides_the_numbers_of_rows_goes_by_rows(tmp_path):
+    pq.write_table(pa.table({"a": ["x"], "_Metadata": ["y"]}), tmp_path / "part-0.parquet")
+    assert source._footer(str(tmp_path / "part-0.parquet"), {"a": pa.string()}) is None
+
+
 def test_long_records_and_many_row_groups_go_by_rows(tmp_path):
     kinds = {"a": pa.string()}
     path = tmp_path / "long.parquet"

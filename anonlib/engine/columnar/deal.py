@@ -78,9 +78,13 @@ class Dealing:
             word = draws.words(code, rank)[:, 0]
             numbered = batch.select(list(self.columns))
             numbered = numbered.append_column(NUMBER, pa.array(number)).append_column(WORD, pa.array(word))
-            pieces.write(
-                partition, batches, cut(numbered, files_of(number, word, pieces.files, self.grouped), pieces.files)
-            )
+            dealt = cut(numbered, files_of(number, word, pieces.files, self.grouped), pieces.files)
+            try:
+                pieces.write(partition, batches, dealt)
+            except OSError as error:  # a full disk
+                raise TaskRefusal(
+                    f"records cannot be handed on in {pieces.folder} ({error.strerror}); run again"
+                ) from None
             batches += 1
         ranks.finish()
         return batches

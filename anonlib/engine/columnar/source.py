@@ -43,6 +43,10 @@ _TYPES = {
 }
 _OF_CALENDARS = ("date", "timestamp", "timestamp_ntz")
 _LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+_VERSION, _CHAR = b"org.apache.spark.version", b"__CHAR_VARCHAR_TYPE_STRING"
+_FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
+_DELTA = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}
+"""Encodings of texts that PyArrow does not read as dictionaries, and whose size says nothing of how long the texts are."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,8 @@ def layout(frame: DataFrame) -> Layout | None:
     codec, kinds = codec_of(spark), _arrow_types(frame)
     if codec is None or kinds is None or not on_one_machine(spark) or not _calendars_alike(spark, frame):
         return None
+    if str(spark.conf.get(_FIELD_IDS, "false")).lower() == "true":
+        return None  # columns are then found by numbers, not by names
     with explained("looking at the input's files"):
         files = frame.inputFiles()
     if not all(file.startswith("file:/") for file in files):
@@ -157,11 +163,9 @@ def _footer(path: str, kinds: Mapping[str, pa.DataType]) -> _Footer | None:
     """What the footer of a file says; None where its columns are not of exactly these types. Raises what PyArrow raises."""
     footer = pq.read_metadata(path)
     schema = footer.schema.to_arrow_schema()
+    if "_metadata" in {name.lower() for name in schema.names} or not _read_as_it_stands(footer.metadata or {}, kinds):
+        return None  # a column of that name hides Spark's own, which has the numbers of rows
     if any(_plain(schema.field(name).type) != kind or schema.names.count(name) > 1 for name, kind in kinds.items()):
-        return None
-    if {kind for kind in kinds.values() if pa.types.is_temporal(kind)} and any(
-        k in (footer.metadata or {}) for k in _LEGACY
-    ):
         return None
     place = {footer.schema.column(i).path: i for i in range(len(footer.schema))}
     groups, start = [], 0
@@ -172,12 +176,24 @@ def _footer(path: str, kinds: Mapping[str, pa.DataType]) -> _Footer | None:
         if group.num_rows:
             groups.append(Group(path, k, start, group.num_rows))
         for name in kinds:
-            size = group.column(place[name]).total_uncompressed_size
+            column = group.column(place[name])
+            if _DELTA & set(column.encodings):
+                return None
+            size = column.total_uncompressed_size
             bytes_[name] += size
             if size >= 4 * group.num_rows:  # plain text takes four bytes a value for its length alone
                 coded.discard(name)
         start += group.num_rows
     return _Footer(tuple(groups), frozenset(coded), bytes_)
+
+
+def _read_as_it_stands(notes: Mapping[bytes, bytes], kinds: Mapping[str, pa.DataType]) -> bool:
+    """Whether Spark takes a file's values as they stand, by what is noted in its footer. It pads texts to the length of a type char(n), and
+    takes days and instants of files by Spark 2 for those of the Julian calendar, whatever the session's settings."""
+    if any(_CHAR in value for value in notes.values()):
+        return False
+    old = any(note in notes for note in _LEGACY) or re.match(rb"[012]\.", notes.get(_VERSION, b""))
+    return not (old and any(pa.types.is_temporal(kind) for kind in kinds.values()))
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
@@ -217,11 +233,15 @@ def _segments(frame: DataFrame, groups: Sequence[Group]) -> dict[int, tuple[Segm
     with explained("looking for the input's row groups"):
         rows = located.limit(most + 1).collect()  # bounded: row groups of all files
     found: dict[int, list[tuple[int, Group]]] = {}
+    seen: set[Group] = set()
     for row in rows:
-        group = by_place.pop((_path(row["file"]), row["start"]), None)
+        group = by_place.get((_path(row["file"]), row["start"]))
         if group is not None:
+            if group in seen:
+                return None  # a path that is named twice, e.g. by {a,b/../a}, is read twice
+            seen.add(group)
             found.setdefault(row["place"] >> 33, []).append((row["place"] & ((1 << 33) - 1), group))
-    if by_place:
+    if len(seen) < len(by_place):
         return None
     return _in_order(found)
 
