@@ -46,7 +46,7 @@ class Dealing:
     columns : those that are published as they are; coded : of them and of the sensitive column, the texts that are read as dictionaries
     sensitive : the sensitive column; values : of it, as Arrow has them, in the order of their codes
     offsets : {partition: (k, 3) int64 of code, first rank, count}, see `anonlib.engine.statistics.PartitionOffsets`
-    kernel  : (codes, ranks) -> a number for each record; key : of the release
+    kernel  : (codes, ranks) -> a number for each record; key : of the order of rows, of this run alone
     grouped : whether records of one number belong together: its file then follows from the number alone, else from the key's word
     row_bytes : of a record in memory, about
     """
@@ -76,8 +76,10 @@ class Dealing:
             rank = ranks.next(code)
             number = self.kernel(code, rank)
             word = draws.words(code, rank)[:, 0]
-            numbered = batch.select(list(self.columns))
-            numbered = numbered.append_column(NUMBER, pa.array(number)).append_column(WORD, pa.array(word))
+            numbered = pa.RecordBatch.from_arrays(
+                [*batch.select(list(self.columns)).columns, pa.array(number), pa.array(word)],
+                names=[*self.columns, NUMBER, WORD],
+            )
             dealt = cut(numbered, files_of(number, word, pieces.files, self.grouped), pieces.files)
             try:
                 pieces.write(partition, batches, dealt)
