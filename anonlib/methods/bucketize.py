@@ -174,7 +174,7 @@ def publish_buckets(
     published = [*table.quasi_identifiers, *table.other, BUCKET_ID]
     # qit: qi..., other..., bucket_id
     by_rows = arranged(project(dealt, published), files(statistics.counts.n), by=BUCKET_ID, narrow=True)
-    by_columns = Rewriting(table, statistics, kernel, tuple(published), Itself(BUCKET_ID), True, run.key)
+    by_columns = Rewriting(table, statistics, kernel, tuple(published), Itself(BUCKET_ID), True)
     qit = run.stage(QIT, by_rows, by_columns)
     run.say("writing the sensitive values of each bucket")
     avoided = fake_values if avoid_negative_associations else 0

@@ -92,7 +92,7 @@ def perturb(table: Microdata, wanted: Perturb, run: Run) -> Draft:
     published = with_columns(with_values(packed, code, texts, sensitive), {SUBTABLE: subtable})
     names = [*table.quasi_identifiers, *table.other, *sensitive, SUBTABLE]
     by_rows = arranged(project(published, names), files(statistics.counts.n))
-    microdata = run.stage(MICRODATA, by_rows, _by_columns(table, statistics, kernel, names, run.key))
+    microdata = run.stage(MICRODATA, by_rows, _by_columns(table, statistics, kernel, names))
     columns = operator_types(sensitive)
     rows = [_operator(i, t, texts) for i, t in enumerate(subtables)]
     operators = run.stage(OPERATORS, operators_table(table.frame, rows, columns, DOMAIN, sensitive))
@@ -126,14 +126,14 @@ def perturb(table: Microdata, wanted: Perturb, run: Run) -> Draft:
 
 
 def _by_columns(
-    table: Microdata, statistics: SensitiveStatistics, kernel: PerturbKernel, names: list[str], key: bytes
+    table: Microdata, statistics: SensitiveStatistics, kernel: PerturbKernel, names: list[str]
 ) -> Rewriting | None:
     """The same table made column by column; None where its values have no plain type for it."""
     values = typed(statistics.counts.values, types(table.frame)[table.sensitive])
     if len(table.sensitive_columns) > 1 or values is None:
         return None
     columns = Packed(table.sensitive, values, CODE_BITS, SUBTABLE)
-    return Rewriting(table, statistics, kernel, tuple(names), columns, False, key)
+    return Rewriting(table, statistics, kernel, tuple(names), columns, False)
 
 
 def explain(table: Microdata, wanted: Perturb, say: Say) -> Explanation:

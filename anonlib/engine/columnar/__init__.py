@@ -8,5 +8,5 @@
     listing     what each bucket holds: a table of no records, written by tasks in the same manner
 
 The same records get the same numbers as by rows (`anonlib.engine.ranks`): partitions, their order and the kernel are the same, and so are
-the published rows under the same key. Their order is another: by random words of the release key instead of a hash of the row.
+the published rows under the same key. Their order is another: by random words of a key of the run alone instead of a hash of the row.
 """

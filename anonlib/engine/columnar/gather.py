@@ -1,6 +1,6 @@
 """A task of the columnar second pass: the records of one file, put in order and written as Parquet.
 
-What a file tells besides its rows must follow from what is published, or from the key: the order of rows, and of the values in a column's
+What a file tells besides its rows must follow from what is published, or from chance: the order of rows, and of the values in a column's
 dictionary, which are those that the file holds and no others, sorted. Cost: memory of some two copies of a file's records.
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from anonlib.engine.columnar.columns import Columns, typed
@@ -33,7 +33,6 @@ class Rewriting:
     table, statistics : the table, and what pass 1 found of it; kernel : (codes, ranks) -> a number for each record
     names   : the published columns, in order; columns : those of them that a record's number stands for
     grouped : whether records of one number stand together, and in one file
-    key     : of the release
     """
 
     table: Microdata
@@ -42,7 +41,6 @@ class Rewriting:
     names: tuple[str, ...]
     columns: Columns
     grouped: bool
-    key: bytes = field(repr=False)
 
     def written(self, folder: str, doing: str) -> bool:
         """Write the table into the new `folder`, a local path, see `rewrite`; False, with nothing done, where it goes by rows."""
@@ -95,7 +93,8 @@ def rewrite(asked: Rewriting, where: Layout, folder: str, doing: str) -> None:
         asked.kernel,
         asked.grouped,
         where.row_bytes,
-        asked.key,
+        # under a key that is stored a record would stand at the same place in two releases, and so link them
+        secrets.token_bytes(32),
     )
     written_as = Files.of_run(where.codec, WITHOUT_DICTIONARY)
     gathering = Gathering(asked.names, asked.columns, asked.grouped, written_as)
