@@ -130,6 +130,11 @@ def _plainly(text: str) -> str:
 
 
 def _cause(error: Exception) -> str:
-    """The innermost "Caused by", without the name of its Java class, else the first line."""
+    """The innermost "Caused by", without the name of its Java class; of a Python task the name of its error, whose words may repeat a
+    record; else the first line."""
     causes = re.findall(r"Caused by: (?:[\w$]+\.)*[\w$]+: ([^\n]+)", str(error))
-    return str(causes[-1]).strip().rstrip(".") if causes else _first_line(error)
+    if causes:
+        return str(causes[-1]).strip().rstrip(".")
+    raised = re.findall(r"^(?:\w+\.)*(\w+(?:Error|Exception))\b", str(error), re.MULTILINE)
+    in_task = "Traceback (most recent call last)" in str(error) and raised
+    return f"a Python task ended with {raised[-1]}" if in_task else _first_line(error)

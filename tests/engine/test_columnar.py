@@ -21,7 +21,10 @@ from anonlib.engine.columnar.deal import NUMBER, ORDER, WORD, Dealing, Segment, 
 from anonlib.engine.columnar.files import Files, sorted_dictionary
 from anonlib.engine.columnar.gather import Gathering, in_order, published
 from anonlib.engine.columnar.pieces import Pieces
+from anonlib.engine.columnar.tasks import on_disk
 from anonlib.engine.failures import TaskRefusal
+from anonlib.engine.session import set_meanwhile
+from anonlib.errors import AnonlibError
 from anonlib.keyed import Draws
 from tests.door import KEY
 from tests.thorough import cases, some
@@ -131,7 +134,26 @@ def test_the_rows_are_those_of_the_way_by_rows(door, folder, always, ways, monke
         other = rows.manifest.tables[name]
         assert (table.rows, table.checksum, table.columns) == (other.rows, other.checksum, other.columns)
     assert columns.manifest.splits == rows.manifest.splits
-    _no_trace_of_the_input(columns, "microdata" if method == "perturb" else "qit")
+    table = "microdata" if method == "perturb" else "qit"
+    _no_trace_of_the_input(columns, table)
+    if method == "perturb":
+        for module in (rewriting, listing):
+            monkeypatch.setattr(module, "FEW_RECORDS", 0)
+        again = door.run_spec(
+            spec_of(door, folder, "again", METHODS[method], sensitive, audit="off"), "again"
+        ).published()
+        assert again.manifest.tables[table].checksum == columns.manifest.tables[table].checksum
+        _no_record_stands_at_its_place_again(columns, again)
+
+
+def _no_record_stands_at_its_place_again(*outcomes):
+    """Where records stand would link two releases under one key, of tables that differ. By chance one of 900 stands where it stood; 20 do
+    with a chance below 1e-18."""
+    places = [
+        [pq.read_table(p)["small"].to_pylist() for p in sorted(o.output.glob("microdata/*.parquet"))] for o in outcomes
+    ]
+    first, second = ({(file, i, n) for file, ns in enumerate(of) for i, n in enumerate(ns)} for of in places)
+    assert len(first & second) < 20
 
 
 def _is_of_pyarrow(path):
@@ -139,20 +161,20 @@ def _is_of_pyarrow(path):
 
 
 def _no_trace_of_the_input(outcome, name):
-    """`small` is a record's place in the input. A false alarm under a key drawn anew: below 1e-4 for each of the two; the key is fixed."""
+    """`small` is a record's place in the input. The order is drawn anew in each run: each test has a false alarm in some two million."""
     files = [pq.read_table(path) for path in sorted((outcome.output / name).glob("*.parquet"))]
     assert len(files) == 3
     places = [np.array(file["small"].to_pylist()) for file in files]
     halves = sum((place >= N / 2).sum() for place in places[:1]) - len(places[0]) / 2
-    assert abs(halves) < 4 * np.sqrt(len(places[0]) / 4)
+    assert abs(halves) < 5 * np.sqrt(len(places[0]) / 4)
     if "bucket_id" in files[0].column_names:  # two neighbours of a bucket stand in either order alike often
         buckets = [np.array(file["bucket_id"].to_pylist()) for file in files]
         rises = np.concatenate([(np.diff(p) > 0)[np.diff(b) == 0] for p, b in zip(places, buckets, strict=True)])
-        assert abs(rises.mean() - 0.5) < 4 * np.sqrt(0.25 / len(rises))
+        assert abs(rises.mean() - 0.5) < 5 * np.sqrt(0.25 / len(rises))
     else:  # rank correlation of the place in the file with that in the input
         for place in places:
             ranks = np.argsort(np.argsort(place))
-            assert abs(np.corrcoef(ranks, np.arange(len(ranks)))[0, 1]) < 4 / np.sqrt(len(ranks))
+            assert abs(np.corrcoef(ranks, np.arange(len(ranks)))[0, 1]) < 5 / np.sqrt(len(ranks))
 
 
 @pytest.mark.spark
@@ -243,6 +265,21 @@ def test_a_file_that_only_looks_alike_goes_by_rows(spark, tmp_path):
     pq.write_table(pa.table({"a": pa.array([1], pa.int32())}), tmp_path / "part-1.parquet")
     frame = spark.read.schema("a BIGINT").parquet(str(tmp_path))
     assert source.layout(frame) is None
+
+
+@pytest.mark.spark
+def test_what_spark_finds_in_its_own_way_goes_by_rows(spark, tmp_path):
+    """A path that is named twice is read twice; columns found by numbers need not be those of their names; extensions may hide rows."""
+    path = tmp_path / "x" / "part-0.parquet"
+    path.parent.mkdir()
+    pq.write_table(pa.table({"a": [1, 2]}), path)
+    frame = spark.read.parquet(str(path))
+    assert source.layout(frame).segments == {0: (Segment(str(path), (0,)),)}
+    twice = spark.read.parquet(f"{tmp_path}/{{x/part-0.parquet,x/part-0*}}")
+    assert (twice.count(), source.layout(twice)) == (4, None)
+    for name in ("spark.sql.parquet.fieldId.read.enabled", "parquet.crypto.factory.class"):
+        with set_meanwhile(spark, {name: "true"}):
+            assert source.layout(frame) is None
 
 
 OTHERWISE_READ = {
@@ -375,6 +412,17 @@ def test_bytes_that_are_no_text_are_refused_as_by_rows(tmp_path, pieces, coded):
     pq.write_table(pa.table({"age": [1], "note": broken, "illness": ["flu"]}), path)
     with pytest.raises(TaskRefusal, match="column 'note' has text with bytes that are no UTF-8"):
         dealing(pa.table({"illness": ["flu"]}), coded=coded)(0, [Segment(str(path), (0,))], pieces)
+
+
+def test_records_that_cannot_be_handed_on_are_told_of(file, pieces):
+    Path(pieces.folder).rmdir()
+    with pytest.raises(TaskRefusal, match=r"records cannot be handed on in .*; run again"):
+        dealing(persons())(0, [file], pieces)
+    with (
+        pytest.raises(AnonlibError, match=r"writing qit: the disk failed at .* \(No such file"),
+        on_disk("writing qit"),
+    ):
+        (Path(pieces.folder) / "qit").mkdir()
 
 
 def test_a_missing_sensitive_value_is_a_value(tmp_path, pieces):

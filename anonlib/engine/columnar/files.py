@@ -44,7 +44,8 @@ class Files:
 
     def name(self, number: int) -> str:
         """The name of a file, as Spark would give it."""
-        return f"part-{number:05d}-{self.token}{'' if self.codec == 'none' else '.' + self.codec}.parquet"
+        codec = {"none": "", "gzip": ".gz"}.get(self.codec, f".{self.codec}")
+        return f"part-{number:05d}-{self.token}{codec}.parquet"
 
     def write(self, table: pa.Table, folder: str, number: int) -> None:
         """Write file `number` in one step. Raises what PyArrow and the disk raise."""

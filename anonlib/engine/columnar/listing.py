@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from anonlib.engine.columnar.columns import typed
 from anonlib.engine.columnar.files import Files, sorted_dictionary
-from anonlib.engine.columnar.tasks import codec_of, on_one_machine, said_by_each
+from anonlib.engine.columnar.tasks import codec_of, on_disk, on_one_machine, said_by_each
 from anonlib.engine.failures import TaskRefusal, explained
 from anonlib.engine.tables import FEW_RECORDS, WITHOUT_DICTIONARY
 from anonlib.errors import AnonlibError
@@ -61,10 +61,12 @@ class Listing:
                 raise TaskRefusal(f"file {file} cannot be written ({error}); run again") from None
             return len(table)
 
-        Path(folder).mkdir()
+        with on_disk(doing):
+            Path(folder).mkdir()
         with explained(doing):
             written = said_by_each(self.spark, range(len(shares)), task)
-        files.settle(folder, written)
+        with on_disk(doing):
+            files.settle(folder, written)
         if sum(written.values()) != rows:
             raise AnonlibError(f"{doing}: {sum(written.values()):,} rows were written instead of {rows:,}; run again")
         return True

@@ -13,7 +13,7 @@ from anonlib.engine.columnar.files import Files
 from anonlib.engine.columnar.gather import Gathering
 from anonlib.engine.columnar.pieces import Pieces
 from anonlib.engine.columnar.source import Layout, layout
-from anonlib.engine.columnar.tasks import said_by_each
+from anonlib.engine.columnar.tasks import on_disk, said_by_each
 from anonlib.engine.failures import explained
 from anonlib.engine.microdata import Microdata
 from anonlib.engine.order import FILE_ROWS, files
@@ -101,14 +101,16 @@ def rewrite(asked: Rewriting, where: Layout, folder: str, doing: str) -> None:
     working = f"{folder} in pieces"
     pieces = Pieces(working, files(statistics.counts.n), secrets.token_bytes(32))
     segments = where.segments
-    for path in (folder, working):
-        Path(path).mkdir()
+    with on_disk(doing):
+        for path in (folder, working):
+            Path(path).mkdir()
     with explained(doing):
         spark = table.frame.sparkSession
         dealt = said_by_each(spark, sorted(segments), lambda partition: dealing(partition, segments[partition], pieces))
         batches = [(partition, k) for partition, count in dealt.items() for k in range(count)]
         written = said_by_each(spark, range(pieces.files), lambda file: gathering(pieces, batches, file, folder))
-    written_as.settle(folder, range(pieces.files))
-    shutil.rmtree(working)
+    with on_disk(doing):
+        written_as.settle(folder, range(pieces.files))
+        shutil.rmtree(working)
     if sum(written.values()) != statistics.counts.n:
         raise AnonlibError(f"{doing}: other records than the first pass counted; {CHANGED}")
