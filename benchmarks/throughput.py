@@ -8,8 +8,8 @@ row comes from (docs/limitations.md): the second floor deals rows too, by a hash
 are measured in turn, repeat by repeat; ratios are of the best of each and of the medians. The profile says what each step of a job took;
 `python peak` is the driver's own memory. Where the second pass goes column by column (`anonlib.engine.columnar`),
 the same job by rows is measured beside it. CPU seconds are those of all processes, Java and Python workers too: they hold on a busy
-machine, but a worker that Java ends meanwhile takes its own with it, so a long floor after a job may show too few. Of a cluster they are the
-driver's alone.
+machine, but a worker that Java ends meanwhile takes its own with it, so that a long floor after a job may show too few. Of a cluster
+they are the driver's alone.
 """
 
 from __future__ import annotations
