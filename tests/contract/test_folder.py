@@ -63,8 +63,12 @@ def test_an_identifier_that_a_recipe_lets_through_ends_at_the_gate(door, source,
     )
 
     def leaky(table, wanted, run):
-        def stage(table, frame):
-            return run.stage(table, frame.withColumn("ssn", made) if table == name else frame)
+        def stage(table, frame, by_columns=None):
+            return (
+                run.stage(table, frame.withColumn("ssn", made))
+                if table == name
+                else run.stage(table, frame, by_columns)
+            )
 
         draft = recipe.publish(table, wanted, replace(run, stage=stage))
         roles = draft.roles | {name: draft.roles[name] | {"ssn": "quasi_identifier"}}
