@@ -133,6 +133,7 @@ def test_the_rows_are_those_of_the_way_by_rows(door, folder, always, ways, monke
     for name, table in columns.manifest.tables.items():
         other = rows.manifest.tables[name]
         assert (table.rows, table.checksum, table.columns) == (other.rows, other.checksum, other.columns)
+        assert _schemas(columns, name) == _schemas(rows, name)
     assert columns.manifest.splits == rows.manifest.splits
     table = "microdata" if method == "perturb" else "qit"
     _no_trace_of_the_input(columns, table)
@@ -154,6 +155,12 @@ def _no_record_stands_at_its_place_again(*outcomes):
     ]
     first, second = ({(file, i, n) for file, ns in enumerate(of) for i, n in enumerate(ns)} for of in places)
     assert len(first & second) < 20
+
+
+def _schemas(outcome, name):
+    """Types of a table's files and what may be missing in them, without what each writer notes besides."""
+    schemas = [pq.read_schema(path).remove_metadata() for path in (outcome.output / name).glob("part-*")]
+    return {str([field.remove_metadata() for field in schema]) for schema in schemas}
 
 
 def _is_of_pyarrow(path):

@@ -98,6 +98,7 @@ def listed(stretches: Sequence[Stretch], values: pa.Array, names: tuple[str, str
     held = values.take(codes_)
     if pa.types.is_string(values.type):
         held = sorted_dictionary(held.dictionary_encode())
-    return pa.Table.from_arrays(
-        [pa.array(np.concatenate(ids)), held, pa.array(np.concatenate(count))], names=list(names)
-    )
+    columns = [pa.array(np.concatenate(ids)), held, pa.array(np.concatenate(count))]
+    # as Spark's plan has it: an id is never missing
+    fields = [pa.field(name, column.type, name != names[0]) for name, column in zip(names, columns, strict=True)]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
