@@ -16,6 +16,7 @@ Int32Array = npt.NDArray[np.int32]
 Int8Array = npt.NDArray[np.int8]
 UInt64Array = npt.NDArray[np.uint64]
 """Words of a cryptographic stream."""
+UInt32Array = npt.NDArray[np.uint32]
 UInt8Array = npt.NDArray[np.uint8]
 """Bytes, or bits packed into them."""
 IntegerArray = npt.NDArray[np.integer[Any]]

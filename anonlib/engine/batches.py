@@ -74,25 +74,28 @@ def over_batches(
     return frame.mapInArrow(task, ", ".join(f"{name} {kind}" for name, kind in kinds.items()))
 
 
-def over_groups(frame: DataFrame, by: str, kernel: GroupKernel, schema: str) -> DataFrame:
+def over_groups(frame: DataFrame, by: str, kernel: GroupKernel, schema: str, dealt_by: str | None = None) -> DataFrame:
     """What `kernel` says of all records that have one value of the bigint column `by`, group by group.
 
     schema : DDL of what the kernel returns, of the types in `ARROW`. One shuffle, where the records of a group do not lie together yet, and
     a sort of each task by `by`; a group is in a worker's memory at once, as Arrow has it. A null in `by` fails the task.
+    dealt_by : a column by which rows were dealt to tasks, the same throughout a group, which the kernel is not shown
     """
     kinds = fields(schema)
     returned = pa.schema([(name, ARROW[kind]) for name, kind in kinds.items()])
+    hidden = [_HELD] if dealt_by is None else [_HELD, dealt_by]
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for value, group in _runs(batches, by):
             if group.num_rows != group.column(_HELD)[0].as_py():
                 raise AssertionError(f"the records with {by} {value} have come apart")
-            computed = kernel(value, group.drop_columns([_HELD]))
+            computed = kernel(value, group.drop_columns(hidden))
             arrays = [arrow_array(computed[name], kind) for name, kind in kinds.items()]
             yield pa.RecordBatch.from_arrays(arrays, schema=returned)
 
     # a window brings the records of a group together as a grouping does, and tells how many there are
-    counted = frame.withColumn(_HELD, F.expr(f"count(1) OVER (PARTITION BY {by})"))
+    groups = by if dealt_by is None else f"{dealt_by}, {by}"
+    counted = frame.withColumn(_HELD, F.expr(f"count(1) OVER (PARTITION BY {groups})"))
     return counted.mapInArrow(task, schema)
 
 

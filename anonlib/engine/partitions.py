@@ -21,11 +21,12 @@ from anonlib.arrays import Codes, Int64Array
 from anonlib.engine.batches import over_batches, over_groups
 from anonlib.engine.codes import bounded, code_columns, sensitive_columns
 from anonlib.engine.failures import TaskRefusal
+from anonlib.engine.placement import seats
 from anonlib.engine.relational import select, with_columns
 from anonlib.errors import AnonlibError
 from anonlib.keyed import Stream
 
-PARTITION, NODE = "partition", "node"
+PARTITION, NODE, SEAT = "partition", "node", "seat_of_partition"
 
 PartitionKernel = Callable[[list[Codes], list[Int64Array], Int64Array, int], dict[str, Any]]
 """(code columns, sensitive columns, nodes, partition) -> {column of the schema: as many values as records come out}, lists as `Lists`."""
@@ -74,31 +75,40 @@ def _counts(records: DataFrame, number: int, column: str, m: int) -> Int64Array:
 
 LISTED = 1_000
 """Partitions whose new numbers may stand in an expression."""
-PER_PARTITION = 4
-"""Tasks for each partition at most: few partitions then seldom meet in one."""
+OWN_TASK = 4
+"""Up to so many partitions for each task that a shuffle has, each has a task of its own."""
 MOST_TASKS = 200
 """Tasks where the session does not tell how many a shuffle has: Spark's own number."""
 
 
-def _spread(records: DataFrame, number: int) -> DataFrame:
-    """Located records, dealt to tasks by their partition. The shuffle that a kernel needs anyway."""
+def _spread(records: DataFrame, held: Int64Array) -> DataFrame:
+    """Located records, dealt to tasks by their partition, with `SEAT`. The shuffle that a kernel needs anyway."""
     asked = records.sparkSession.conf.get("spark.sql.shuffle.partitions", None) or ""
     tasks = int(asked) if asked.isdigit() else MOST_TASKS  # a managed session may have a word there
-    return records.repartition(max(1, min(tasks, PER_PARTITION * number)), F.col(PARTITION))
+    if len(held) <= OWN_TASK * tasks:
+        tasks = len(held)
+    if len(held) > LISTED:  # so many are dealt evenly by any hash
+        return with_columns(records, {SEAT: PARTITION}).repartition(tasks, F.col(SEAT))
+    work = held.astype(np.float64) ** 2  # records are compared in pairs
+    listed = ", ".join(f"{seat}L" for seat in seats(work, tasks).tolist())
+    return with_columns(records, {SEAT: f"get(array({listed}), CAST({PARTITION} AS INT))"}).repartition(
+        tasks, F.col(SEAT)
+    )
 
 
 def over_partitions(
-    records: DataFrame, kernel: PartitionKernel, schema: str, key: bytes, purpose: str, number: int | None = None
+    records: DataFrame, kernel: PartitionKernel, schema: str, key: bytes, purpose: str, held: Int64Array | None = None
 ) -> DataFrame:
     """Run `kernel` on all records of each partition at once, in an order that only `key` knows, so that no kernel can lean on the input's.
 
     schema : DDL of what the kernel returns. Nodes are 0 where `records` have none. One shuffle of all codes; a task holds one partition in
     memory (about 8 bytes a code, times a few). What the kernel refuses (AnonlibError) fails the run in its own words.
-    number : how many partitions there are, where the kernel takes long for so few bytes: they are then dealt to as many tasks as a shuffle
-             has, where adaptive execution would join them, by their bytes, into one or two
+    held : (p,) how many records each of p partitions has, about, where the kernel takes long for so few bytes: they are then dealt to tasks
+           that take about as long each (`anonlib.engine.placement`); adaptive execution would join them, by their bytes, into one or two
     """
-    if number is not None and number > 1:
-        records = _spread(records, number)
+    dealt_by = None
+    if held is not None and len(held) > 1:
+        records, dealt_by = _spread(records, held), SEAT
     names, sensitive = code_columns(records), sensitive_columns(records)
     has_nodes = NODE in records.columns
 
@@ -114,4 +124,4 @@ def over_partitions(
         except AnonlibError as error:
             raise TaskRefusal(str(error), type(error)) from error
 
-    return over_groups(records, PARTITION, task, schema)
+    return over_groups(records, PARTITION, task, schema, dealt_by)

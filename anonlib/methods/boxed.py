@@ -218,18 +218,23 @@ def class_schema(coded: Coded) -> str:
 
 
 def over_classes(
-    coded: Coded, partitions: DataFrame, classes: Classes, purpose: str, key: bytes, number: int | None = None
+    coded: Coded, partitions: DataFrame, classes: Classes, purpose: str, key: bytes, held: Int64Array | None = None
 ) -> DataFrame:
     """Every record under the tight box of its class, as codes. purpose : of the order in which a partition's records are given;
-    number : of partitions, as `over_partitions` takes it."""
-    return over_partitions(partitions, ClassBoxes(classes, coded.domains), class_schema(coded), key, purpose, number)
+    held : records of each partition, as `over_partitions` takes them."""
+    return over_partitions(partitions, ClassBoxes(classes, coded.domains), class_schema(coded), key, purpose, held)
 
 
 def over_matches(
-    coded: Coded, partitions: DataFrame, matches: PartitionKernel, purpose: str, key: bytes, number: int | None = None
+    coded: Coded,
+    partitions: DataFrame,
+    matches: PartitionKernel,
+    purpose: str,
+    key: bytes,
+    held: Int64Array | None = None,
 ) -> DataFrame:
     """Every record under the box of its matches, as codes, and beside it the evidence: `EVIDENCE` and the record's own codes. purpose,
-    number : as in `over_classes`.
+    held : as in `over_classes`.
 
     matches : boxes (`box_columns`), s0 and `EVIDENCE` (of two sensitive columns s1 and own1 too) and q0, q1, ..., a row a record
     """
@@ -237,7 +242,7 @@ def over_matches(
     own = [f"{name} int" for name in OWN[1:columns]]
     own += [f"{name} {kind}" for name, kind in coded.frame.dtypes if name.startswith("q")]
     schema = box_schema(coded.quasi_identifiers, sensitive=columns, more=", ".join([EVIDENCE, *own]))
-    return over_partitions(partitions, matches, schema, key, purpose, number)
+    return over_partitions(partitions, matches, schema, key, purpose, held)
 
 
 @dataclass(frozen=True)

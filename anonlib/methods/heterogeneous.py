@@ -173,13 +173,14 @@ def heterogeneous(table: Microdata, wanted: Heterogeneous, run: Run) -> Draft:
     run.say(f"a record needs {mean_matches(whole):,.0f} matches on average in the table as a whole")
     coded = boxed.read_coded(table, [statistics], False, run.say)
     fewest = promised.matches(whole)
-    partitions, number = cut(coded, wanted, promised.l, lambda row: promised.good_enough(row, fewest), run)
+    partitions, held = cut(coded, wanted, promised.l, lambda row: promised.good_enough(row, fewest), run)
+    number = len(held)
     run.say(f"matching {coded.n:,} records in {number:,} partitions ({wanted.matching})")
     pools = GoodPool(promised, fewest) if wanted.refine else None
     pairs = coded.n**2 // number
     kernel = Matching(coded.domains, counts.m, promised, pools, wanted.matching, wanted.far_apart, run.key, pairs)
     working = run.stage(
-        WORKING, boxed.over_matches(coded, partitions, boxed.OneSensitive(kernel), ORDER, run.key, number)
+        WORKING, boxed.over_matches(coded, partitions, boxed.OneSensitive(kernel), ORDER, run.key, held)
     )
     summary = one_row(aggregate(together(working, coded.n), [], SUMMARY))
     solver = solver_part(wanted, summary, number, _of_whole(whole))
@@ -202,8 +203,8 @@ def cut(
     l: int | None,  # noqa: E741  (the field's name)
     keeps: Callable[[Int64Array], bool],
     run: Run,
-) -> tuple[DataFrame, int]:
-    """(the located records, how many partitions). By quasi-identifiers alone; merged where one could not keep the promise by itself.
+) -> tuple[DataFrame, Int64Array]:
+    """(the located records, how many each partition has). By quasi-identifiers alone; merged where one could not keep the promise alone.
 
     l     : None under beta; keeps : of a partition's counts of all sensitive columns, side by side, whether it can
     """
@@ -215,19 +216,22 @@ def cut(
     )
     number = max(1, coded.n // size)
     if number == 1:
-        return in_one_piece(coded.frame), 1
+        return in_one_piece(coded.frame), np.array([coded.n])
     run.say(f"cutting the table into {number:,} partitions along the Hilbert curve of its quasi-identifiers")
     salt = int(Stream(run.key, SALT).below(1 << 62, 1)[0])
     records = curve_ranks.equal_partitions(
         coded.frame, _Curve(coded.domains), coded.n, number, salt, run.stage, coded.input_rows, l or 1
     )
     counts = partition_counts(records, number, coded.sizes)
+    held = counts[:, : coded.sizes[0]].sum(axis=1)
     runs = merged_runs(counts, keeps)
     merged = int(runs.max()) + 1
     if merged == number:
-        return records, number
+        return records, held
     run.say(f"{merged:,} partitions, after merging neighbours that could not keep the promise well by themselves")
-    return renumbered(records, runs), merged
+    sums = np.zeros(merged, dtype=np.int64)
+    np.add.at(sums, runs, held)
+    return renumbered(records, runs), sums
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from anonlib.arrays import Codes, Int64Array
 from anonlib.domains import Domain
 from anonlib.engine import curve_ranks
@@ -148,20 +150,20 @@ def sabre(table: Microdata, wanted: Sabre, run: Run) -> Draft:
     solver = _solver(wanted, way, started)
     run.say(f"forming classes of {promised.n:,} records")
     classes = boxed.Renumbered(way.classes, run.key, NUMBERS)
-    boxes = boxed.over_classes(coded, way.partitions, classes, ORDER, run.key, way.number)
+    boxes = boxed.over_classes(coded, way.partitions, classes, ORDER, run.key, way.held)
     return boxed.publish_classes(coded, boxes, _guarantee(table, promised, wanted), solver, run)
 
 
 @dataclass(frozen=True)
 class _Way:
-    """A way to classes: the located records, the kernel of a partition, what the driver chose for it, and how many partitions there are
-    (None where nothing depends on it)."""
+    """A way to classes: the located records, the kernel of a partition, what the driver chose for it, and how many records each
+    partition has, about (None where nothing depends on it)."""
 
     partitions: DataFrame
     classes: Symmetric | Halving | TakeOut
     details: dict[str, Any]
     setting: tuple[SizePart, ...] = ()
-    number: int | None = None
+    held: Int64Array | None = None
 
 
 def _symmetric(coded: Coded, promised: Asked, wanted: Sabre, run: Run) -> _Way:
@@ -170,7 +172,8 @@ def _symmetric(coded: Coded, promised: Asked, wanted: Sabre, run: Run) -> _Way:
     classes = symmetric(coded.domains, promised.closeness, joint, packing, wanted.k, run.key)
     located = not sub_buckets.one_task(packing, wanted.partition_size)
     number = sub_buckets.partitions(packing, wanted.partition_size)
-    return _Way(partitions, replace(classes, located=located), packing_details(packing), number=number)
+    held = np.full(number, coded.n // number)
+    return _Way(partitions, replace(classes, located=located), packing_details(packing), held=held)
 
 
 def _refined(coded: Coded, promised: Asked, wanted: Sabre, run: Run) -> _Way:

@@ -28,14 +28,15 @@ def test_few_records_are_grouped_without_a_shuffle(spark, records, expected):
     assert {r["bucket"]: r["n"] for r in rows(counted, 4)} == dict.fromkeys(range(4), 10)
 
 
-@pytest.mark.parametrize(("number", "tasks"), [(None, None), (1, None), (2, 8), (50, 16)])
+@pytest.mark.parametrize(("number", "tasks"), [(None, None), (1, None), (2, 2), (50, 50), (65, 16), (2_000, 16)])
 def test_partitions_of_a_slow_kernel_are_not_joined_by_their_bytes(spark, number, tasks):
     """Spark joins small shuffles (`ENSURE_REQUIREMENTS`), and none whose tasks are told (`REPARTITION_BY_NUM`)."""
     located = spark.range(4).selectExpr("id AS q0", "0 AS s0", "id AS partition")
+    held = None if number is None else np.ones(number, dtype=np.int64)
     before = spark.conf.get("spark.sql.shuffle.partitions")
     try:
         spark.conf.set("spark.sql.shuffle.partitions", "16")
-        plan = plan_text(over_partitions(located, lambda *_: {}, "n bigint", bytes(32), "a test", number))
+        plan = plan_text(over_partitions(located, lambda *_: {}, "n bigint", bytes(32), "a test", held))
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", before)
     # the plan as it is before Spark adds the shuffles that a grouping needs: told ones alone
