@@ -29,8 +29,8 @@ class Cluster:
     workers: tuple[int, ...]
 
     def executors(self) -> list[int]:
-        """Process ids of the executors that run now, as they were started."""
-        return sorted(pid for pid, parent in _processes() if parent in self.workers)
+        """Process ids of the executors that run now; a worker starts other programs too, which soon end."""
+        return sorted(pid for pid, parent in _processes() if parent in self.workers and _is_executor(pid))
 
     def submit(self, package: Path | str, *options: str) -> list[str]:
         """The command that submits a job to it; the job and its arguments follow. package : a zip of anonlib."""
@@ -47,6 +47,12 @@ def _processes() -> Iterator[tuple[int, int]]:
         with suppress(OSError):  # it has ended meanwhile
             stat = path.read_text()
             yield int(path.parent.name), int(stat.rpartition(")")[2].split()[1])
+
+
+def _is_executor(pid: int) -> bool:
+    with suppress(OSError):
+        return b"CoarseGrainedExecutorBackend" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False  # it has ended meanwhile
 
 
 @pytest.fixture
@@ -115,7 +121,7 @@ def _wait_for_workers(web_port: str, wanted: int) -> None:
             with urllib.request.urlopen(f"http://127.0.0.1:{web_port}/json/", timeout=5) as answer:
                 if json.load(answer)["aliveworkers"] == wanted:
                     return
-        except OSError:
+        except (OSError, ValueError):  # no answer yet, or half of one
             pass
         time.sleep(0.5)
     pytest.fail("the workers did not register with the master within 90 s")
