@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,14 @@ class BetaLikeness:
     beta: Fraction
     table: Int64Array
 
-    @property
+    @cached_property
     def n(self) -> int:
         """n, how many records the whole table has."""
         return int(self.table.sum())
+
+    @cached_property
+    def _most(self) -> int:
+        return int(self.table.max())
 
     def copies(self, matches: npt.ArrayLike) -> Int64Array:
         """floor((1 + beta) phi_i mu): how many of a record's mu matches may carry value i. Exact.
@@ -39,7 +44,7 @@ class BetaLikeness:
         """
         mu = np.asarray(matches, dtype=np.int64)[..., None]
         factor = 1 + self.beta
-        largest = max(factor.numerator * int(self.table.max()) * int(mu.max(initial=1)), factor.denominator * self.n)
+        largest = max(factor.numerator * self._most * int(mu.max(initial=1)), factor.denominator * self.n)
         dtype: Any = np.int64 if largest < _SAFE else object  # Python's integers where a product could overflow
         allowed = mu.astype(dtype) * self.table.astype(dtype) * factor.numerator // (factor.denominator * self.n)
         return np.asarray(np.minimum(allowed, mu), dtype=np.int64)

@@ -109,7 +109,8 @@ def packed(counts: Int64Array, likeness: BetaLikeness, c: int, dummies: bool = T
     rest = counts - c * full
     room = mu - int(full.sum())
     spare: Int64Array = may - full - (rest > 0)  # buckets beyond those it needs
-    tight = np.flatnonzero((rest > 0) & (spare == 0))
+    unsplit = (rest > 0) & (spare == 0)
+    tight = np.flatnonzero(unsplit)
     gaps = _best_fit(rest[tight], tight, c)
     while len(gaps) > room:  # someone who may be split gives up a full bucket
         giver = int(np.argmax(np.where(full > 0, spare, -1)))
@@ -120,7 +121,7 @@ def packed(counts: Int64Array, likeness: BetaLikeness, c: int, dummies: bool = T
         spare[giver] -= 1
         room += 1
     bins = gaps + [{} for _ in range(room - len(gaps))]
-    loose = np.setdiff1d(np.flatnonzero(rest > 0), tight)
+    loose = np.flatnonzero((rest > 0) & ~unsplit)
     left = _fill(bins, loose[np.argsort(-rest[loose], kind="stable")].tolist(), rest, may - full, c)
     if left is None or (dummies and left.sum()):
         return None

@@ -64,7 +64,7 @@ def beta_pools(
     limits the pools of `anonlib.solvers.matching.line_pools` are.
     Cost: O(m) vectorised per shape, O(m log m + n / c) for each that is packed; some tenth of a second for 1,000 records of 50 values.
     """
-    if not counts.any():
+    if not counts.any() or not likeness.holds(counts[None, :])[0]:  # what each pool keeps, all of them do
         return None
     present = np.flatnonzero(counts)
     if len(present) == len(counts):
@@ -187,20 +187,26 @@ def set_aside(
     short = number - int(gone.sum())
     if short < 0 or (gone > most).any() or int(most.sum()) < number:
         return None
-    over = -gone % size if way == _WAYS[1] else (counts - gone) % c
-    for value in np.argsort(over, kind="stable").tolist():
-        room = min(short, int(most[value] - gone[value]))
-        take = min(room, int(over[value]))
+    remainders = -gone % size if way == _WAYS[1] else (counts - gone) % c
+    order = np.argsort(remainders, kind="stable").tolist()
+    over, room = (
+        remainders.tolist(),
+        (most - gone).tolist(),
+    )  # Python's numbers: one at a time they cost a tenth of NumPy's
+    for value in order:
+        take = min(short, room[value], over[value])
         if take == over[value] or way == _WAYS[3]:
-            gone[value] += take
+            room[value] -= take
             short -= take
     units = {_WAYS[0]: (c, size, 1), _WAYS[1]: (size, c, 1), _WAYS[2]: (size, 1), _WAYS[3]: (c, size, 1)}[way]
     for unit in units:
-        for value in np.argsort(gone - most, kind="stable").tolist():
-            take = min(short, int(most[value] - gone[value])) // unit * unit
-            gone[value] += take
+        if short < unit:
+            continue
+        for value in sorted(range(len(room)), key=lambda v: -room[v]):
+            take = min(short, room[value]) // unit * unit
+            room[value] -= take
             short -= take
-    return gone
+    return np.asarray(most - np.array(room, dtype=np.int64))
 
 
 def _filled(
