@@ -85,15 +85,13 @@ def _spread(records: DataFrame, held: Int64Array) -> DataFrame:
     """Located records, dealt to tasks by their partition, with `SEAT`. The shuffle that a kernel needs anyway."""
     asked = records.sparkSession.conf.get("spark.sql.shuffle.partitions", None) or ""
     tasks = int(asked) if asked.isdigit() else MOST_TASKS  # a managed session may have a word there
-    if len(held) <= OWN_TASK * tasks:
-        tasks = len(held)
-    if len(held) > LISTED:  # so many are dealt evenly by any hash
-        return with_columns(records, {SEAT: PARTITION}).repartition(tasks, F.col(SEAT))
-    work = held.astype(np.float64) ** 2  # records are compared in pairs
-    listed = ", ".join(f"{seat}L" for seat in seats(work, tasks).tolist())
-    return with_columns(records, {SEAT: f"get(array({listed}), CAST({PARTITION} AS INT))"}).repartition(
-        tasks, F.col(SEAT)
-    )
+    seat = PARTITION  # very many are dealt evenly by any hash
+    if len(held) <= LISTED:
+        tasks = len(held) if len(held) <= OWN_TASK * tasks else tasks
+        work = held.astype(np.float64) ** 2  # records are compared in pairs
+        listed = ", ".join(f"{number}L" for number in seats(work, tasks).tolist())
+        seat = f"get(array({listed}), CAST({PARTITION} AS INT))"
+    return with_columns(records, {SEAT: seat}).repartition(tasks, F.col(SEAT))
 
 
 def over_partitions(
