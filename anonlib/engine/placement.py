@@ -25,6 +25,7 @@ def seats(work: ArrayLike, tasks: int) -> Int64Array:
 
     work : (p,) how long each takes, in any unit. Longest first, each to the task that has least so far: the longest task is at most a
     third longer than it need be (Graham 1969). Tasks are numbered by their work, the longest 0, as Spark starts them.
+    tasks : at least 1. O(p log p), and 100 numbers hashed for each task; on the driver.
     """
     return _numbers_of_tasks(tasks)[_longest_first(np.asarray(work, dtype=np.float64), tasks)]
 

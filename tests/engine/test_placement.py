@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from anonlib.engine.partitions import SEAT, over_partitions
+from anonlib.engine.partitions import over_partitions
 from anonlib.engine.placement import seats, spark_hash
 
 pytestmark = [pytest.mark.spark, pytest.mark.every_spark]
@@ -47,7 +47,7 @@ def test_no_task_is_longer_by_more_than_a_third_than_it_need_be(seed):
 
 @pytest.mark.parametrize("number", [5, 13])
 def test_partitions_are_worked_on_where_they_sit(spark, number):
-    """A task each, or where they are many as many as a shuffle has; every record is in its partition, and no kernel sees a seat."""
+    """A task each, or where they are many as many as a shuffle has; and every record is in its partition."""
     held = np.arange(1, number + 1)[::-1]
     located = spark.range(int(held.sum()), numPartitions=3)
     bounds = ", ".join(map(str, np.cumsum(held).tolist()))
@@ -57,7 +57,6 @@ def test_partitions_are_worked_on_where_they_sit(spark, number):
     seen = over_partitions(
         located, lambda q, s, node, p: {"p": [p], "n": [len(q[0])]}, "p bigint, n int", bytes(32), "a test", held
     )
-    assert SEAT not in seen.columns
     found = seen.selectExpr("p", "n", "spark_partition_id() AS task").collect()
     assert sorted((row["p"], row["n"]) for row in found) == list(enumerate(held.tolist()))
     tasks = number if number <= 8 else 2

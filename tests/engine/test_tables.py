@@ -44,9 +44,13 @@ def test_partitions_of_a_slow_kernel_are_not_joined_by_their_bytes(spark, number
     assert (f", {tasks}), REPARTITION_BY_NUM" in plan) == (tasks is not None)
 
 
-def test_groups_are_whole_however_they_come(spark):
-    """From several tasks, in batches of three records, several groups a batch and several batches a group."""
+@pytest.mark.parametrize("dealt_by", [None, "seat"])
+def test_groups_are_whole_however_they_come(spark, dealt_by):
+    """From several tasks, in batches of three records, several groups a batch and several batches a group; no kernel sees a seat, which
+    two groups share."""
     table = spark.range(0, 40, 1, 4).selectExpr("id", "(id * id) % 5 AS bucket")
+    if dealt_by is not None:
+        table = table.selectExpr("*", "bucket DIV 4 AS seat").repartition(3, "seat")
 
     def seen(bucket, group):
         ids = np.sort(group.column("id").to_numpy()).astype(np.int32)
@@ -59,7 +63,7 @@ def test_groups_are_whole_however_they_come(spark):
     before = spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")
     try:
         spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "3")
-        groups = over_groups(table, "bucket", seen, "bucket bigint, ids array<int>, columns string").collect()
+        groups = over_groups(table, "bucket", seen, "bucket bigint, ids array<int>, columns string", dealt_by).collect()
     finally:
         spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", before)
     expected = {b: [i for i in range(40) if i * i % 5 == b] for b in (0, 1, 4)}

@@ -189,10 +189,7 @@ def set_aside(
         return None
     remainders = -gone % size if way == _WAYS[1] else (counts - gone) % c
     order = np.argsort(remainders, kind="stable").tolist()
-    over, room = (
-        remainders.tolist(),
-        (most - gone).tolist(),
-    )  # Python's numbers: one at a time they cost a tenth of NumPy's
+    over, room = remainders.tolist(), (most - gone).tolist()  # one at a time Python's numbers cost a tenth of NumPy's
     for value in order:
         take = min(short, room[value], over[value])
         if take == over[value] or way == _WAYS[3]:
